@@ -1,0 +1,116 @@
+"""Everyday commands. `invoke --list` names them, `invoke --help TASK` explains one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from invoke.context import Context
+from invoke.exceptions import Exit
+from invoke.tasks import task
+
+ROOT = Path(__file__).parent
+PYTHON = sys.executable
+BIN = Path(PYTHON).parent
+CODE = "codegen generated engine server tests tasks.py"
+TYPED = "codegen generated engine server"
+
+
+def run(c: Context, command: str) -> None:
+    """Run ``command`` at the top of the checkout and stop with its exit code when it fails."""
+    with c.cd(str(ROOT)):
+        result = c.run(command, warn=True, pty=sys.stdout.isatty(), env={"PYTHONDONTWRITEBYTECODE": "1"})
+    if result is None or result.exited:
+        raise Exit(code=result.exited if result else 1)
+
+
+@task
+def generate(c: Context) -> None:
+    """Bring generated/ and the generated tables of docs/ up to date with spec/protocol.yaml."""
+    run(c, f"{PYTHON} -m codegen generate")
+
+
+@task
+def check(c: Context) -> None:
+    """Fail, with a diff, when anything generated is not what the spec says."""
+    run(c, f"{PYTHON} -m codegen check")
+
+
+@task
+def lint(c: Context) -> None:
+    """Lint the spec and the code, and check the types."""
+    run(c, f"{PYTHON} -m codegen lint")
+    run(c, f"{BIN}/ruff check {CODE}")
+    run(c, f"{BIN}/ruff format --check {CODE}")
+    run(c, f"{BIN}/mypy {TYPED}")
+
+
+@task(help={"against": "a released model or a git revision; the last release when absent"})
+def diff(c: Context, against: str = "") -> None:
+    """Say what today's spec changes for those who rely on the last release."""
+    run(c, f"{PYTHON} -m codegen diff" + (f" --against {against}" if against else ""))
+
+
+@task(
+    name="test",
+    help={
+        "all": "lint, types and drift first",
+        "only": "what to hand to pytest instead of the whole suite",
+    },
+)
+def run_tests(c: Context, all: bool = False, only: str = "") -> None:
+    """Run the test suite on both cores."""
+    if all:
+        lint(c)
+        check(c)
+    run(c, f"{BIN}/pytest -n 2 --dist loadgroup {only}".strip())
+
+
+@task
+def generate_and_test(c: Context) -> None:
+    """Generate, then everything `make test` runs: the command after an edit of the spec."""
+    generate(c)
+    run_tests(c, all=True)
+
+
+@task
+def serve(c: Context) -> None:
+    """Serve the embedded model on http://127.0.0.1:8000."""
+    run(c, f"{BIN}/coli serve")
+
+
+@task
+def demo(c: Context) -> None:
+    """Ask the embedded model two questions through the whole stack."""
+    run(c, f"{BIN}/coli demo")
+
+
+@task(help={"name": "only benchmarks whose file name contains this"})
+def bench(c: Context, name: str = "") -> None:
+    """Measure; prints tables and stores JSON under .bench/."""
+    found = sorted(path for path in (ROOT / "tests" / "bench").glob("bench_*.py") if name in path.name)
+    if not found:
+        raise Exit(f"no benchmark matches {name!r}", code=2)
+    for path in found:
+        run(c, f"{PYTHON} {path.relative_to(ROOT)}")
+
+
+@task(help={"version": "the version to freeze, for example 1.0.0"})
+def release(c: Context, version: str) -> None:
+    """Freeze the resolved model as the baseline later changes are judged by."""
+    run(c, f"{PYTHON} -m codegen release {version}")
+
+
+@task
+def clean(c: Context) -> None:
+    """Remove caches and build products; keeps .venv."""
+    for name in ("build", "dist", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis", ".bench"):
+        shutil.rmtree(ROOT / name, ignore_errors=True)
+    for cache in ROOT.rglob("__pycache__"):
+        if ".venv" not in cache.parts:
+            shutil.rmtree(cache, ignore_errors=True)
+
+
+os.environ.setdefault("PYTHONHASHSEED", "0")
