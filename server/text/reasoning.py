@@ -1,0 +1,61 @@
+"""The reasoning split: which text is thought and which is answer (http.md §15).
+
+Guarantees, for any splitting of the same input: text is reasoning from the start iff thinking is on, until the first
+closing marker, once; every other marker, opening or closing, is removed and changes nothing; without a closing marker
+everything is reasoning. Markers are looked for in the input only: text that looks like one after a removal stays.
+Held back is only a suffix that is a proper prefix of a marker.
+"""
+
+from __future__ import annotations
+
+import re
+
+OPEN = "<think>"
+CLOSE = "</think>"
+_find_marker = re.compile(f"{re.escape(OPEN)}|{re.escape(CLOSE)}").search
+_PREFIXES = frozenset(marker[:length] for marker in (OPEN, CLOSE) for length in range(1, len(marker)))
+
+
+class ReasoningSplitter:
+    """Text in, `(is_reasoning, text)` stretches out."""
+
+    __slots__ = ("_inside", "_held")
+
+    def __init__(self, inside: bool) -> None:
+        """`inside`: the prompt ended with an open marker, that is, thinking is on."""
+        self._inside = inside
+        self._held = ""
+
+    @property
+    def inside(self) -> bool:
+        """True while the text is reasoning."""
+        return self._inside
+
+    @property
+    def idle(self) -> bool:
+        """True when nothing is held, so that text without `<` passes unchanged."""
+        return not self._held
+
+    def feed(self, text: str) -> list[tuple[bool, str]]:
+        """The non-empty stretches that `text` settles, in order."""
+        data = self._held + text if self._held else text
+        stretches: list[tuple[bool, str]] = []
+        start = 0
+        while (marker := _find_marker(data, start)) is not None:
+            if marker.start() > start:
+                stretches.append((self._inside, data[start:marker.start()]))
+            if marker.group() == CLOSE:
+                self._inside = False
+            start = marker.end()
+        end = data.rfind("<", max(start, len(data) - len(CLOSE) + 1))
+        if end < 0 or data[end:] not in _PREFIXES:
+            end = len(data)
+        self._held = data[end:]
+        if end > start:
+            stretches.append((self._inside, data[start:end]))
+        return stretches
+
+    def finish(self) -> list[tuple[bool, str]]:
+        """End of input: the unfinished marker was text."""
+        held, self._held = self._held, ""
+        return [(self._inside, held)] if held else []

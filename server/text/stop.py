@@ -1,0 +1,273 @@
+"""The stop filter: text up to the first stop sequence, and nothing after it (http.md §15).
+
+Guarantees, for any splitting of the same input:
+
+* The match is the one that starts earliest; among those that start together the longest. Text before it is released,
+  the match and everything after it is dropped.
+* Held back is only a suffix of the input that is a proper prefix of some stop sequence, or which a longer match
+  that starts earlier could still swallow. An unfinished prefix is released by `finish`.
+* With `ignore_leading`, a match preceded by nothing but blanks is removed together with them and scanning goes on;
+  the first other text ends this tolerance.
+* Time is linear in the input, also for stop sequences that overlap themselves.
+
+`removed` tells in code points of the input what did not survive: the account the log probabilities need (§9.3).
+
+Inside is an Aho-Corasick automaton whose nodes are made when text first reaches them, so that a stop sequence of
+megabytes costs nothing until the text really starts to spell it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+_WHOLE_SEARCH_MIN = 256
+"""Pieces of this many characters are searched with `str.find` instead of stepping through them."""
+_LEADING_CHUNK = 64
+"""While leading matches are removed, the input is taken in pieces of this size: a bound on what is copied per match."""
+
+
+class _Node:
+    """A prefix shared by `members`; `text[:depth]` spells it for any member `text`."""
+
+    __slots__ = ("depth", "members", "children", "fail", "complete", "output", "leaf")
+
+    def __init__(self, depth: int, members: tuple[str, ...], fail: _Node | None) -> None:
+        self.depth = depth
+        self.members = members
+        self.children: dict[str, _Node] = {}
+        self.fail = fail
+        self.complete = next((stop for stop in members if len(stop) == depth), None) if depth else None
+        """The stop sequence that is exactly this prefix."""
+        self.output: str | None = self.complete if self.complete is not None or fail is None else fail.output
+        """The longest stop sequence that ends here."""
+        self.leaf = all(len(stop) == depth for stop in members)
+
+    def prefix(self, length: int) -> str:
+        return self.members[0][:length] if length else ""
+
+
+class StopFilter:
+    """Decoded text in, surviving text out."""
+
+    __slots__ = ("removed", "_stops", "_root", "_node", "_position", "_best", "_decided", "_leading", "_blanks",
+                 "_blank_start", "_matched", "_refining", "_find_first", "_longest")
+
+    def __init__(self, stops: Sequence[str], ignore_leading: bool = False) -> None:
+        """`stops`: non-empty strings, any number of them; no stops makes the filter transparent."""
+        self.removed: list[tuple[int, int | None]] = []
+        """Code point ranges of the input that were dropped, in order; the end None means everything from there on."""
+        self._stops = tuple(dict.fromkeys(stops))
+        self._root = _Node(0, self._stops, None)
+        self._node = self._root
+        self._position = 0                                  # code points consumed
+        self._best: tuple[int, int, str] | None = None      # start, end, stop: the best match so far
+        self._decided = False                               # nothing that may follow can beat `_best`
+        self._leading = ignore_leading and bool(self._stops)
+        self._blanks: list[str] = []
+        self._blank_start = 0
+        self._matched: str | None = None
+        self._refining = False
+        self._longest = max(map(len, self._stops), default=0)
+        first = "".join(re.escape(char) for char in sorted({stop[0] for stop in self._stops}))
+        self._find_first = re.compile(f"[{first}]" if first else r"(?!)", re.DOTALL).search
+
+    @property
+    def matched(self) -> str | None:
+        """The stop sequence that ended the text, or None. Set as soon as the surviving text is settled; input fed
+        after that can only turn it into a longer sequence with the same start."""
+        return self._matched
+
+    @property
+    def idle(self) -> bool:
+        """True when nothing is held and nothing has matched, so that text without any stop's first character
+        passes unchanged."""
+        return self._node is self._root and self._matched is None and not self._leading
+
+    def skip(self, length: int) -> None:
+        """Account for `length` code points that passed by while `idle`, without looking at them again."""
+        self._position += length
+
+    def feed(self, text: str) -> str:
+        """The part of the text so far that is now known to survive and was not returned before."""
+        if self._matched is not None:
+            self._refine(text)
+            return ""
+        if not self._leading:
+            return self._feed_plain(text)
+        released: list[str] = []
+        offset = 0
+        while offset < len(text) and self._leading:
+            released.append(self._feed_leading(text[offset:offset + _LEADING_CHUNK]))
+            offset += _LEADING_CHUNK
+        if offset < len(text):
+            released.append(self.feed(text[offset:]))
+        return "".join(released)
+
+    def finish(self) -> str:
+        """End of input: the held text, unless a match that waited for a better one is decided by it."""
+        released: list[str] = []
+        while self._best is not None and self._matched is None:
+            start, end, _stop = self._best
+            base = self._position - self._node.depth
+            held = self._node.prefix(self._node.depth)
+            self._pass(held[:start - base], released)
+            if self._leading:
+                self._remove_leading()
+                released.append(self._feed_leading(held[end - base:]))
+            else:
+                self._stop_here()
+        if self._matched is None:
+            released.extend((*self._blanks, self._node.prefix(self._node.depth)))
+            self._blanks.clear()
+            self._node = self._root
+        return "".join(released)
+
+    def _feed_plain(self, text: str) -> str:
+        if self._node is self._root and self._find_first(text) is None:
+            self._position += len(text)
+            return text
+        before = ""
+        if len(text) >= _WHOLE_SEARCH_MIN and self._best is None and len(text) >= self._node.depth:
+            before, text = self._skip_matchless(text)
+        released, _rest = self._scan(text)
+        if self._decided:
+            self._stop_here()
+        return before + released
+
+    def _skip_matchless(self, text: str) -> tuple[str, str]:
+        """Split the held text and `text` where everything before can neither match nor begin a match."""
+        data = self._node.prefix(self._node.depth) + text
+        found = [place for place in (data.find(stop) for stop in self._stops) if place >= 0]
+        # A partial match that competes with the one found begins less than the longest stop before it.
+        begin = max(0, (min(found) if found else len(data)) - self._longest + 1)
+        self._position += begin - self._node.depth
+        self._node = self._root
+        return data[:begin], data[begin:]
+
+    def _feed_leading(self, text: str) -> str:
+        released: list[str] = []
+        while True:
+            survivors, rest = self._scan(text)
+            self._pass(survivors, released)
+            if not self._leading:
+                if self._best is not None and self._position - self._node.depth >= self._best[0]:
+                    self._stop_here()
+                return "".join(released)
+            if not self._decided:
+                return "".join(released)
+            self._remove_leading()
+            text = rest
+
+    def _pass(self, survivors: str, released: list[str]) -> None:
+        """Release `survivors`; while matches may still be ignored, blanks wait for what follows them."""
+        if not self._leading:
+            released.append(survivors)
+            return
+        self._blanks.append(survivors)
+        if survivors and not survivors.isspace():
+            self._leading = False
+            released.extend(self._blanks)
+            self._blanks.clear()
+
+    def _remove_leading(self) -> None:
+        assert self._best is not None
+        end = self._best[1]
+        self.removed.append((self._blank_start, end))
+        self._blank_start = self._position = end
+        self._blanks.clear()
+        self._node = self._root
+        self._best = None
+        self._decided = False
+
+    def _stop_here(self) -> None:
+        assert self._best is not None
+        start, _end, self._matched = self._best
+        self._refining = not self._node.leaf and self._position - self._node.depth == start
+        self.removed.append((start, None))
+
+    def _refine(self, text: str) -> None:
+        """Follow the matched stop into longer ones; the surviving text is settled already."""
+        for char in text:
+            if not self._refining:
+                return
+            child = self._child(self._node, char)
+            if child is None:
+                self._refining = False
+                return
+            self._node = child
+            self._refining = not child.leaf
+            if child.complete is not None:
+                self._matched = child.complete
+
+    def _scan(self, text: str) -> tuple[str, str]:
+        """Step through `text` until a match is decided.
+
+        Returns what may be released of the held text and `text`, and, when a match was decided, what follows it.
+        """
+        first = node = self._node
+        root, best, leading = self._root, self._best, self._leading
+        index, length = 0, len(text)
+        while index < length:
+            if node is root:
+                hit = self._find_first(text, index)
+                if hit is None:
+                    index = length
+                    break
+                index = hit.start()
+            char = text[index]
+            index += 1
+            node = node.children.get(char) or self._advance(node, char)
+            if node.output is None and best is None:
+                continue
+            place = self._position + index
+            if node.output is not None:
+                start = place - len(node.output)
+                if best is None or start <= best[0]:
+                    best = (start, place, node.output)
+            assert best is not None
+            alive = place - node.depth
+            if alive > best[0] or (alive == best[0] and (node.leaf or not leading)):
+                self._decided = True
+                break
+        base = self._position - first.depth
+        self._node, self._best = node, best
+        self._position += index
+        boundary = self._position - node.depth
+        if best is not None and best[0] < boundary:
+            boundary = best[0]
+        released = _joined_slice(first, text, 0, boundary - base)
+        if not self._decided or best is None or not leading:
+            return released, ""
+        return released, _joined_slice(first, text, best[1] - base, first.depth + length)
+
+    def _advance(self, node: _Node, char: str) -> _Node:
+        """The node of the longest suffix of the text that is a prefix of some stop."""
+        current: _Node | None = node
+        while current is not None:
+            child = self._child(current, char)
+            if child is not None:
+                return child
+            current = current.fail
+        return self._root
+
+    def _child(self, node: _Node, char: str) -> _Node | None:
+        child = node.children.get(char)
+        if child is not None:
+            return child
+        depth = node.depth
+        members = tuple(stop for stop in node.members if len(stop) > depth and stop[depth] == char)
+        if not members:
+            return None
+        fail = self._root if node.fail is None else self._advance(node.fail, char)
+        child = node.children[char] = _Node(depth + 1, members, fail)
+        return child
+
+
+def _joined_slice(held: _Node, text: str, start: int, end: int) -> str:
+    """`(held prefix + text)[start:end]` without joining them."""
+    depth = held.depth
+    if start >= depth:
+        return text[start - depth:end - depth]
+    head = held.members[0][start:min(end, depth)]
+    return head + text[:end - depth] if end > depth else head

@@ -1,0 +1,256 @@
+"""Tool calls in the answer, in the GLM syntax (http.md §10).
+
+    <tool_call>NAME<arg_key>K</arg_key><arg_value>V</arg_value>...</tool_call>
+
+Guarantees, for any splitting of the same input: each call comes out once, at its closing tag; text around calls is
+released as it arrives, except for a suffix that is a proper prefix of the opening tag. After an opening tag text is
+held only while it can still become a call. Nothing is lost: what does not become a call is content, markers included.
+Time is linear in the input.
+
+What is a call. Blanks may stand between the parts. The block ends at the first closing tag. NAME alone, or NAME followed
+by arguments, is a call for any name; NAME followed by anything else only when the client declared the name, since
+prose mentions the marker too. A second opening tag before the first argument makes the first one prose. Only complete
+argument pairs count; of a key given twice the last value is taken.
+
+A last call without closing tag: a half-written closing tag is dropped, then it is a call iff it holds a complete pair or
+is exactly a declared name.
+
+With `salvage` a recognised call without arguments gives the text after its name, freed of argument tags and of one
+pair of parentheses, to the tool's primary parameter.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+from server.text.arguments import ToolSignature, arguments_json
+from server.text.pieces import ContentDelta, ToolCall
+
+AnswerPiece = ContentDelta | ToolCall
+
+OPEN = "<tool_call>"
+CLOSE = "</tool_call>"
+_KEY_OPEN, _KEY_CLOSE = "<arg_key>", "</arg_key>"
+_VALUE_OPEN, _VALUE_CLOSE = "<arg_value>", "</arg_value>"
+
+_OPEN_PREFIXES = frozenset(OPEN[:length] for length in range(1, len(OPEN)))
+_CLOSE_PREFIXES = frozenset(CLOSE[:length] for length in range(1, len(CLOSE)))
+_AFTER_NAME = (_KEY_OPEN, CLOSE)
+_match_name = re.compile(r"[A-Za-z0-9_.\-]*").match
+_match_blanks = re.compile(r"\s*").match
+_find_before_arguments = re.compile("|".join(map(re.escape, (OPEN, CLOSE, _KEY_OPEN)))).search
+_remove_argument_tags = re.compile(r"</?arg_(?:key|value)>").sub
+_LONGEST_TAG = len(CLOSE)
+
+
+class ToolSplitter:
+    """Answer text in, `ContentDelta` and `ToolCall` pieces out."""
+
+    __slots__ = ("_signatures", "_salvage", "_stage", "_held", "_call", "_name", "inside_call")
+
+    def __init__(self, tools: Iterable[ToolSignature], salvage: bool = False) -> None:
+        """`tools`: the tools offered to the model; `salvage`: COLI_TOOL_SALVAGE."""
+        self._signatures = {tool.name: tool for tool in tools}
+        self._salvage = salvage
+        self.inside_call = False
+        """True while a call is open that may still be completed."""
+        self._stage: Callable[[str, int, list[AnswerPiece]], int] = self._outside
+        self._held = ""                 # what the stage could not settle: a prefix of a tag
+        self._call: list[str] = []      # settled text of the open call, without its opening tag
+        self._name: list[str] = []      # the name as far as it is spelled
+
+    @property
+    def idle(self) -> bool:
+        """True when nothing is held, so that text without `<` passes unchanged."""
+        return not self._held and not self.inside_call
+
+    def feed(self, text: str) -> list[AnswerPiece]:
+        """The pieces that `text` settles, in order; neighbouring content is one piece."""
+        pieces: list[AnswerPiece] = []
+        data = self._held + text if self._held else text
+        self._held = ""
+        place = 0
+        while place < len(data):
+            place = self._stage(data, place, pieces)
+        return _merged(pieces)
+
+    def finish(self) -> list[AnswerPiece]:
+        """End of input: recover the open call or release it as content."""
+        pieces: list[AnswerPiece] = []
+        text, self._held = self._held, ""
+        if self.inside_call:
+            text = "".join((OPEN, *self._call, text))
+            self._leave()
+            call = self._unclosed(text[len(OPEN):])
+            if call is None and (inner := text.rfind(OPEN)) > 0:
+                call = self._unclosed(text[inner + len(OPEN):])
+                if call is not None:
+                    pieces.append(ContentDelta(text[:inner]))
+            if call is not None:
+                pieces.append(call)
+                text = ""
+        if text:
+            pieces.append(ContentDelta(text))
+        return pieces
+
+    # A stage settles data from `place` on and returns where the next stage continues. What it cannot settle yet it
+    # keeps in `_held` and returns the end of the data.
+
+    def _outside(self, data: str, place: int, pieces: list[AnswerPiece]) -> int:
+        tag = data.find(OPEN, place)
+        if tag >= 0:
+            if tag > place:
+                pieces.append(ContentDelta(data[place:tag]))
+            self.inside_call = True
+            self._stage = self._before_name
+            return tag + len(OPEN)
+        end = data.rfind("<", max(place, len(data) - len(OPEN) + 1))
+        if end < 0 or data[end:] not in _OPEN_PREFIXES:
+            end = len(data)
+        self._held = data[end:]
+        if end > place:
+            pieces.append(ContentDelta(data[place:end]))
+        return len(data)
+
+    def _before_name(self, data: str, place: int, pieces: list[AnswerPiece]) -> int:
+        end = _end(_match_blanks(data, place))
+        self._call.append(data[place:end])
+        if end < len(data):
+            self._stage = self._in_name
+        return end
+
+    def _in_name(self, data: str, place: int, pieces: list[AnswerPiece]) -> int:
+        end = _end(_match_name(data, place))
+        self._call.append(data[place:end])
+        self._name.append(data[place:end])
+        if end == len(data):
+            return end
+        name = "".join(self._name)
+        if not name:
+            return self._prose(end, pieces)
+        self._stage = self._declared_head if name in self._signatures else self._strict_head
+        return end
+
+    def _strict_head(self, data: str, place: int, pieces: list[AnswerPiece]) -> int:
+        """After a name nobody declared: blanks, then an argument or the closing tag, or it was prose."""
+        end = _end(_match_blanks(data, place))
+        self._call.append(data[place:end])
+        if data.startswith(_AFTER_NAME, end):
+            self._stage = self._declared_head
+            return end
+        rest = data[end:end + _LONGEST_TAG]
+        if any(tag.startswith(rest) for tag in _AFTER_NAME):
+            self._held = rest
+            return len(data)
+        return self._prose(end, pieces)
+
+    def _declared_head(self, data: str, place: int, pieces: list[AnswerPiece]) -> int:
+        tag = _find_before_arguments(data, place)
+        if tag is None:
+            return self._hold_tail(data, place)
+        self._call.append(data[place:tag.start()])
+        if tag.group() == OPEN:
+            return self._prose(tag.start(), pieces)
+        self._stage = self._in_arguments
+        return tag.start()
+
+    def _in_arguments(self, data: str, place: int, pieces: list[AnswerPiece]) -> int:
+        tag = data.find(CLOSE, place)
+        if tag < 0:
+            return self._hold_tail(data, place)
+        self._call.append(data[place:tag])
+        body = "".join(self._call)
+        self._leave()
+        pieces.append(self._built(body, _pairs(body)))
+        return tag + len(CLOSE)
+
+    def _hold_tail(self, data: str, place: int) -> int:
+        """Settle all but a suffix that could be the beginning of a tag."""
+        end = data.rfind("<", max(place, len(data) - _LONGEST_TAG + 1))
+        end = len(data) if end < 0 else end
+        self._call.append(data[place:end])
+        self._held = data[end:]
+        return len(data)
+
+    def _prose(self, place: int, pieces: list[AnswerPiece]) -> int:
+        """The opening tag was not one: it and what was settled after it are content."""
+        pieces.append(ContentDelta("".join((OPEN, *self._call))))
+        self._leave()
+        return place
+
+    def _leave(self) -> None:
+        self._call.clear()
+        self._name.clear()
+        self.inside_call = False
+        self._stage = self._outside
+
+    def _unclosed(self, body: str) -> ToolCall | None:
+        half = body.rfind("<")
+        if half >= 0 and body[half:] in _CLOSE_PREFIXES:
+            body = body[:half]
+        if body.strip() in self._signatures:
+            return ToolCall(body.strip(), "{}")
+        pairs = _pairs(body)
+        head = body[:body.find(_KEY_OPEN)].strip()
+        name = head[:_end(_match_name(head))]
+        if pairs and name and (name == head or name in self._signatures):
+            return self._built(body, pairs)
+        return None
+
+    def _built(self, body: str, pairs: dict[str, str]) -> ToolCall:
+        start = _end(_match_blanks(body))
+        end = _end(_match_name(body, start))
+        name = body[start:end]
+        signature = self._signatures.get(name)
+        if self._salvage and not pairs and signature is not None and signature.primary is not None:
+            bare = _remove_argument_tags("", body[end:]).strip()
+            if bare.startswith("(") and bare.endswith(")"):
+                bare = bare[1:-1].strip()
+            if bare:
+                pairs = {signature.primary: bare}
+        return ToolCall(name, arguments_json(pairs, signature))
+
+
+def _end(match: re.Match[str] | None) -> int:
+    """End of a match whose pattern also matches the empty string."""
+    assert match is not None
+    return match.end()
+
+
+def _pairs(body: str) -> dict[str, str]:
+    """The complete argument pairs of a call's body."""
+    pairs: dict[str, str] = {}
+    place = 0
+    while (key_end := body.find(_KEY_CLOSE, place)) >= 0:
+        key_start = body.rfind(_KEY_OPEN, place, key_end)
+        place = key_end + len(_KEY_CLOSE)
+        value_start = _end(_match_blanks(body, place))
+        if key_start < 0 or not body.startswith(_VALUE_OPEN, value_start):
+            continue
+        value_start += len(_VALUE_OPEN)
+        value_end = body.find(_VALUE_CLOSE, value_start)
+        if value_end < 0:
+            break
+        pairs[body[key_start + len(_KEY_OPEN):key_end]] = body[value_start:value_end]
+        place = value_end + len(_VALUE_CLOSE)
+    return pairs
+
+
+def _merged(pieces: list[AnswerPiece]) -> list[AnswerPiece]:
+    """Neighbouring content joined into one piece."""
+    if len(pieces) < 2:
+        return pieces
+    merged: list[AnswerPiece] = []
+    run: list[str] = []
+    for piece in pieces:
+        if isinstance(piece, ContentDelta):
+            run.append(piece.text)
+            continue
+        if run:
+            merged.append(ContentDelta("".join(run)))
+            run = []
+        merged.append(piece)
+    if run:
+        merged.append(ContentDelta("".join(run)))
+    return merged
