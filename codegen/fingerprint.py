@@ -38,9 +38,7 @@ def plain(value: Any, skip: frozenset[str] = _NEVER) -> Any:
             for field in dataclasses.fields(value)
             if field.name not in skip
         }
-        if isinstance(value, notation.Literal | notation.Word | notation.Rest | notation.Ignored):
-            found["part"] = type(value).__name__.lower()
-        elif isinstance(value, notation.Optional | notation.Counted | notation.Extensions):
+        if isinstance(value, notation.Part):
             found["part"] = type(value).__name__.lower()
         return found
     if isinstance(value, Mapping):
@@ -98,3 +96,15 @@ def _mandatory(message: Message, skip: frozenset[str]) -> Any:
 def full_digest(model: Model) -> str:
     """Fingerprint of everything promised, prose left out."""
     return digest(plain(model, _NEVER | PROSE))
+
+
+def model_json(model: Model) -> str:
+    """The whole model as pretty JSON with places left out, in the order of the spec; ends with a newline."""
+    found = plain(model)
+    found["fingerprint"] = {"base": model.fingerprint_base, "full": model.fingerprint_full}
+    return json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def build(model: Model) -> dict[str, str]:
+    """View of the target ``model``."""
+    return {"generated/model.json": model_json(model)}

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -233,7 +234,7 @@ def _check_names(layout: Layout, source: Scalar, findings: Findings, item: str) 
 
 def _check_order(parts: tuple[Part, ...], source: Scalar, findings: Findings, item: str) -> None:
     """Refuse a part after one that already takes an uncertain number of words."""
-    for part, following in zip(parts, parts[1:], strict=False):
+    for part, following in pairwise(parts):
         if isinstance(part, Word | Literal):
             continue
         if isinstance(part, Counted) and isinstance(following, Ignored):

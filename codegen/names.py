@@ -18,16 +18,23 @@ _WORD_BREAK = re.compile(r"[^A-Za-z0-9]+|(?<=[a-z0-9])(?=[A-Z])")
 LOWER_SNAKE: Final = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*\Z")
 UPPER_SNAKE: Final = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*\Z")
 
+# fmt: off
 C_WORDS: Final = frozenset(
-    """alignas alignof auto bool break case char const constexpr continue default do double else enum
-    extern false float for goto if inline int long nullptr register restrict return short signed
-    sizeof static static_assert struct switch thread_local true typedef typeof union unsigned void
-    volatile while and and_eq asm bitand bitor catch char8_t char16_t char32_t class compl concept
-    consteval constinit const_cast co_await co_return co_yield decltype delete dynamic_cast explicit
-    export friend mutable namespace new noexcept not not_eq operator or or_eq private protected
-    public reinterpret_cast requires static_cast template this throw try typeid typename using
-    virtual wchar_t xor xor_eq""".split()
+    {
+        "alignas", "alignof", "auto", "bool", "break", "case", "char", "const", "constexpr",
+        "continue", "default", "do", "double", "else", "enum", "extern", "false", "float", "for",
+        "goto", "if", "inline", "int", "long", "nullptr", "register", "restrict", "return", "short",
+        "signed", "sizeof", "static", "static_assert", "struct", "switch", "thread_local", "true",
+        "typedef", "typeof", "union", "unsigned", "void", "volatile", "while", "and", "and_eq",
+        "asm", "bitand", "bitor", "catch", "char8_t", "char16_t", "char32_t", "class", "compl",
+        "concept", "consteval", "constinit", "const_cast", "co_await", "co_return", "co_yield",
+        "decltype", "delete", "dynamic_cast", "explicit", "export", "friend", "mutable",
+        "namespace", "new", "noexcept", "not", "not_eq", "operator", "or", "or_eq", "private",
+        "protected", "public", "reinterpret_cast", "requires", "static_cast", "template", "this",
+        "throw", "try", "typeid", "typename", "using", "virtual", "wchar_t", "xor", "xor_eq",
+    }
 )
+# fmt: on
 """Keywords of C (up to C23) and C++ (up to C++20): the header must compile as both."""
 
 PYTHON_WORDS: Final = frozenset(keyword.kwlist) | {"self", "cls"}

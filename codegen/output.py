@@ -149,11 +149,9 @@ def _report_strangers(root: Path, known: set[str], findings: Findings) -> None:
     folder = root / "generated"
     for path in sorted(folder.rglob("*")):
         relative = path.relative_to(root)
-        if path.is_file() and not _IGNORED_DIRECTORIES.intersection(relative.parts):
-            if relative.as_posix() not in known and not path.name.endswith(".new"):
-                findings.warning(
-                    "output.stranger", Location(relative.as_posix()), "no target makes this file"
-                )
+        ignored = _IGNORED_DIRECTORIES.intersection(relative.parts) or path.name.endswith(".new")
+        if path.is_file() and not ignored and relative.as_posix() not in known:
+            findings.warning("output.stranger", Location(relative.as_posix()), "no target makes this file")
 
 
 def _inject(root: Path, tables: Mapping[str, str], findings: Findings) -> dict[str, str]:

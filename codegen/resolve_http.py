@@ -212,23 +212,23 @@ def _endpoint(scope: Scope, entry: Entry) -> Endpoint:
     tree, name = as_tree(entry.value), entry.key.text
     item = f"endpoint {name}"
     method, _, route = name.partition(" ")
-    own = {field.key.text: field for field in as_tree(tree.get("fields"))}
+    own = {part.key.text: part for part in as_tree(tree.get("fields"))}
     shared: dict[str, tuple[Entry, str]] = {}
-    for use in as_items(tree.get("uses")):
-        if isinstance(use, Scalar) and scope.expect(use, scope.names("field_sets"), "field sets", item):
-            for field in as_tree(scope.section("field_sets").get(use.text)):
-                shared.setdefault(field.key.text, (field, use.text))
+    for node in as_items(tree.get("uses")):
+        if isinstance(node, Scalar) and scope.expect(node, scope.names("field_sets"), "field sets", item):
+            for part in as_tree(scope.section("field_sets").get(node.text)):
+                shared.setdefault(part.key.text, (part, node.text))
     orders = {}
     for order in as_tree(tree.get("order")):
         label = f"{item}, order {order.key.text}"
         steps = _steps(scope, order.value, {*own, *shared}, label, ())
         orders[order.key.text] = tuple(steps)
     reached = {step.name for steps in orders.values() for step in steps}
-    fields = [_field(scope, field, f"endpoints.{name}.fields", item) for field in own.values()]
+    fields = [_field(scope, part, f"endpoints.{name}.fields", item) for part in own.values()]
     for field_name in _reachable(shared, reached):
         if field_name not in own:
-            field, use = shared[field_name]
-            fields.append(_field(scope, field, f"field_sets.{use}", f"field set {use}"))
+            written, use = shared[field_name]
+            fields.append(_field(scope, written, f"field_sets.{use}", f"field set {use}"))
     dialect: Any = text_of(tree, "dialect", "openai")
     objects = scope.names("objects") | set(PLAIN_ANSWERS)
     return Endpoint(
@@ -272,7 +272,7 @@ def _steps(scope: Scope, node: Any, fields: set[str], item: str, inside: tuple[s
             run = scope.section("orders").get(reference.name)
             if run is None or reference.name in inside:
                 what = f"the run {reference.name!r} contains itself" if run else f"there is no {reference}"
-                hint = alternatives(reference.name, scope.section("orders").keys(), "orders")
+                hint = alternatives(reference.name, scope.section("orders").names(), "orders")
                 scope.error("resolve.unknown-step", leaf.location, what, item=item, hint=hint)
             else:
                 yield from _steps(scope, run, fields, item, (*inside, reference.name))
@@ -313,7 +313,7 @@ def _field(scope: Scope, entry: Entry, path: str, owner: str) -> RequestField:
     refusals = as_tree(tree.get("refuse"))
     for refusal in refusals:
         scope.expect_all(refusal.value, errors, "api errors", item)
-    capabilities = as_tree(scope.section("families").get("capabilities")).keys()
+    capabilities = as_tree(scope.section("families").get("capabilities")).names()
     scope.expect_all(tree.get("needs"), capabilities, "capabilities", item)
     ends = Range(None, None, None)
     if kind in ("integer", "number", "strings"):

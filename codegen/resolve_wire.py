@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 from . import layout as notation
 from . import values
-from .findings import Findings, Location, Rule, alternatives
+from .findings import Location, Rule, alternatives
 from .layout import Layout, parse_layout
 from .model import (
     EnvironmentVariable,
@@ -302,7 +302,7 @@ def _payloads(
 
 def capability_names(scope: Scope) -> set[str]:
     """Names under ``families.capabilities``."""
-    return set(as_tree(scope.section("families").get("capabilities")).keys())
+    return set(as_tree(scope.section("families").get("capabilities")).names())
 
 
 def _keys(scope: Scope, tree: Tree, layout: Layout, path: str, item: str, types: Types) -> Iterator[Key]:
@@ -443,10 +443,10 @@ def resolve_states(scope: Scope, section: str) -> StateTable:
     received = scope.names("frames") if section == "request" else set(CONNECTION_EVENTS)
     known_events = {event.name for event in events} | received
     initial = as_scalar(tree.get("initial"))
-    if initial is not None and initial.text not in states.keys():
+    if initial is not None and initial.text not in states.names():
         _unknown_state(scope, initial, states, section)
     for described in about:
-        if described.key.text not in states.keys():
+        if described.key.text not in states.names():
             _unknown_state(scope, described.key, states, section)
     resolved = []
     for state in states:
@@ -458,7 +458,7 @@ def resolve_states(scope: Scope, section: str) -> StateTable:
                 hint = alternatives(transition.key.text, known_events, "events")
                 message = f"{transition.key.text!r} is no event"
                 scope.error("resolve.unknown-event", transition.key.location, message, item=label, hint=hint)
-            if target is not None and target.text not in states.keys():
+            if target is not None and target.text not in states.names():
                 _unknown_state(scope, target, states, label)
             elif target is not None:
                 transitions[transition.key.text] = target.text
@@ -471,7 +471,7 @@ def resolve_states(scope: Scope, section: str) -> StateTable:
 
 
 def _unknown_state(scope: Scope, node: Scalar, states: Tree, item: str) -> None:
-    hint = alternatives(node.text, states.keys(), "states")
+    hint = alternatives(node.text, states.names(), "states")
     scope.error("resolve.unknown-state", node.location, f"{node.text!r} is no state", item=item, hint=hint)
 
 

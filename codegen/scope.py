@@ -37,7 +37,7 @@ class Frozen(dict[str, Any]):
     def _refuse(self, *_: object, **__: object) -> NoReturn:
         raise TypeError("the model is immutable")
 
-    __setitem__ = __delitem__ = clear = pop = popitem = setdefault = update = _refuse  # type: ignore[assignment]
+    __setitem__ = __delitem__ = clear = pop = popitem = setdefault = update = _refuse
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(tuple(self.items()))
@@ -155,7 +155,7 @@ class Scope:
 
     def names(self, section: str) -> set[str]:
         """Names of the items of a section, those cut out included."""
-        return set(self.section(section).keys()) | self.dropped.get(section, frozenset())
+        return set(self.section(section).names()) | self.dropped.get(section, frozenset())
 
     def error(
         self,
@@ -234,7 +234,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Resolved ends; None is open. ``high_from`` names the limit (or ``server.FACT``) behind the upper end."""
+    """Resolved ends; None is open. ``high_from``: the limit (or ``server.FACT``) behind the upper end."""
 
     low: int | float | None
     high: int | float | None

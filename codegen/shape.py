@@ -185,7 +185,7 @@ class Record(Shape):
                 inner.error("shape.unknown-key", entry.key.location, f"unknown key {name!r}", hint)
             elif not shape.check(entry.value, inner):
                 good = False
-        present = set(node.keys())
+        present = set(node.names())
         for key in self.required:
             if key not in present:
                 good = False
@@ -225,7 +225,8 @@ class Named(Shape):
         if not isinstance(node, Mapping):
             context.error("shape.kind", node.location, f"{kind_of(node)} where {self.describe()} is needed")
             return False
-        return all([self.check_entry(entry, context) for entry in node])
+        good = [self.check_entry(entry, context) for entry in node]  # every entry, so that all faults show
+        return all(good)
 
     def check_entry(self, entry: Entry, context: Context) -> bool:
         """Check one item under its own label."""
@@ -263,10 +264,10 @@ def check_spec(tree: Mapping, top: Record, findings: Findings) -> Shaped:
         elif isinstance(shape, Named) and isinstance(entry.value, Mapping):
             good = [item for item in entry.value if shape.check_entry(item, context)]
             kept.append(Entry(entry.key, Mapping(entry.value.location, tuple(good))))
-            dropped[name] = frozenset(entry.value.keys()) - {item.key.text for item in good}
+            dropped[name] = frozenset(entry.value.names()) - {item.key.text for item in good}
         elif shape.check(entry.value, context.inside(f"section {name}")):
             kept.append(entry)
     for name in top.required:
-        if name not in tree.keys():
+        if name not in tree.names():
             context.error("shape.missing-key", tree.location, f"the section {name!r} is missing")
     return Shaped(Mapping(tree.location, tuple(kept)), dropped)

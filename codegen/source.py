@@ -97,7 +97,7 @@ class Mapping:
                 return entry
         return None
 
-    def keys(self) -> list[str]:
+    def names(self) -> list[str]:
         """Key texts in the order written."""
         return [entry.key.text for entry in self.entries]
 

@@ -59,7 +59,14 @@ class Target:
     outputs: tuple[Output, ...]
 
 
-TARGETS: Final[tuple[Target, ...]] = ()
+TARGETS: Final[tuple[Target, ...]] = (
+    Target(
+        "model",
+        "The resolved model as JSON, with both fingerprints: what `diff` compares and `release` freezes.",
+        "codegen.fingerprint",
+        (Output("generated/model.json"),),
+    ),
+)
 
 
 def build_products(model: Model, findings: Findings, targets: tuple[Target, ...] = TARGETS) -> Products:

@@ -96,7 +96,7 @@ def parse_boolean(text: str) -> bool | None:
 
 
 def scalar_value(node: Scalar) -> Json:
-    """The JSON value of a leaf: quoted text is text; plain ``null``, ``true``, ``false`` and numbers are themselves.
+    """The JSON value of a leaf: quoted text is text; plain null, true, false and numbers are themselves.
 
     ``nan``, ``inf`` and ``-inf`` are floats, so that examples can speak of them.
     """
