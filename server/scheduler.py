@@ -57,7 +57,8 @@ class Availability(Enum):
 class Ticket:
     """One request's place in the scheduler.
 
-    ``slot`` is set exactly while the state is ADMITTED or RELEASED. Times are in the clock of the scheduler, seconds.
+    ``slot`` is set exactly while the state is ADMITTED or RELEASED. Times are in the clock of the scheduler,
+    seconds.
     """
 
     __slots__ = ("deadline", "entered_at", "pinned", "resolved_at", "slot", "state")
@@ -76,8 +77,9 @@ class Counters:
     """The ``scheduler`` object of GET /health (http.md section 5).
 
     ``active`` holders and ``queued`` waiters are of this moment, the last five are totals since start:
-    ``admitted`` got a slot, ``completed`` gave it back, ``rejected`` were refused without waiting or because the
-    gateway or the engine went away, ``timed_out`` waited for ``queue_timeout_seconds``, ``cancelled`` left while waiting.
+    ``admitted`` got a slot, ``completed`` gave it back, ``rejected`` were refused without waiting or because
+    the gateway or the engine went away, ``timed_out`` waited for ``queue_timeout_seconds``, ``cancelled``
+    left while waiting.
     """
 
     active: int
@@ -95,8 +97,8 @@ class Counters:
 class SchedulerCore:
     """The admission rules as a pure state machine.
 
-    Every method takes ``now`` and returns the tickets it moved out of WAITING (admitted or refused), so that the
-    caller can wake their owners. ``now`` must not go backwards.
+    Every method takes ``now`` and returns the tickets it moved out of WAITING (admitted or refused), so that
+    the caller can wake their owners. ``now`` must not go backwards.
     """
 
     def __init__(self, capacity: int, max_queue: int, queue_timeout: float) -> None:
@@ -114,8 +116,8 @@ class SchedulerCore:
     def enter(self, now: float, pinned: int | None = None) -> tuple[Ticket, list[Ticket]]:
         """A request arrives, wanting slot ``pinned`` or, with None, the lowest free one.
 
-        The returned ticket is ADMITTED, WAITING, or refused with QUEUE_FULL, ENGINE_UNAVAILABLE or SHUTTING_DOWN.
-        Raises ValueError if ``pinned`` is not a slot.
+        The returned ticket is ADMITTED, WAITING, or refused with QUEUE_FULL, ENGINE_UNAVAILABLE or
+        SHUTTING_DOWN. Raises ValueError if ``pinned`` is not a slot.
         """
         if pinned is not None and not 0 <= pinned < self.capacity:
             raise ValueError(f"slot {pinned} is not one of the {self.capacity} slots")
@@ -139,7 +141,10 @@ class SchedulerCore:
         return resolved
 
     def release(self, now: float, ticket: Ticket) -> list[Ticket]:
-        """The holder gives its slot back. Does nothing for a ticket that holds none, so it may be called twice."""
+        """The holder gives its slot back.
+
+        Does nothing for a ticket that holds none, so it may be called twice.
+        """
         resolved = self.expire(now)
         if ticket.state is TicketState.ADMITTED:
             assert ticket.slot is not None
@@ -151,16 +156,26 @@ class SchedulerCore:
         return resolved
 
     def expire(self, now: float) -> list[Ticket]:
-        """Refuse every waiter whose deadline has come: QUEUE_TIMEOUT, or ENGINE_UNAVAILABLE while there is no engine."""
+        """Refuse every waiter whose deadline has come.
+
+        QUEUE_TIMEOUT, or ENGINE_UNAVAILABLE while there is no engine.
+        """
         due = [ticket for ticket in self.waiting if ticket.deadline <= now]
-        state = TicketState.QUEUE_TIMEOUT if self.availability is Availability.READY else TicketState.ENGINE_UNAVAILABLE
+        state = (
+            TicketState.QUEUE_TIMEOUT
+            if self.availability is Availability.READY
+            else TicketState.ENGINE_UNAVAILABLE
+        )
         for ticket in due:
             self._drop(ticket, state, now)
             self.timed_out += 1
         return due
 
     def set_availability(self, now: float, availability: Availability) -> list[Ticket]:
-        """The engine came or went. READY admits whoever can run, PAUSED lets waiters wait, DOWN refuses them all."""
+        """The engine came or went.
+
+        READY admits whoever can run, PAUSED lets waiters wait, DOWN refuses them all.
+        """
         resolved = self.expire(now)
         self.availability = availability
         if availability is Availability.DOWN:
@@ -168,7 +183,10 @@ class SchedulerCore:
         return resolved + self._admit(now)
 
     def shut_down(self, now: float) -> list[Ticket]:
-        """Refuse everybody who waits and everybody who comes; holders keep their slots until they release them."""
+        """Refuse everybody who waits and everybody who comes.
+
+        Holders keep their slots until they release them.
+        """
         resolved = self.expire(now)
         self.closed = True
         return resolved + self._refuse_waiting(TicketState.SHUTTING_DOWN, now)
@@ -198,8 +216,8 @@ class SchedulerCore:
             return None
         if self.availability is Availability.PAUSED:
             return TicketState.ENGINE_UNAVAILABLE
-        # "All slots busy or somebody waiting and the room full". A pinned request whose own slot is busy would have
-        # to wait as well, and with max_queue 0 there is nowhere to wait.
+        # "All slots busy or somebody waiting and the room full". A pinned request whose own slot is busy
+        # would have to wait as well, and with max_queue 0 there is nowhere to wait.
         own_slot_busy = not self.free if pinned is None else pinned in self.holders
         return TicketState.QUEUE_FULL if own_slot_busy or self.waiting else None
 
@@ -258,7 +276,8 @@ REFUSALS: Final[Mapping[TicketState, Callable[[], errors.ApiError]]] = {
 class Admission:
     """One request's way through the scheduler, from :meth:`Scheduler.enter` to :meth:`release`.
 
-    :meth:`wait` belongs to the worker thread; :meth:`leave` and :meth:`release` may be called from any thread, any number of times.
+    :meth:`wait` belongs to the worker thread; :meth:`leave` and :meth:`release` may be called from any
+    thread, any number of times.
     """
 
     __slots__ = ("_scheduler", "_ticket", "_woken")
@@ -271,8 +290,8 @@ class Admission:
     def wait(self) -> int:
         """Block until admitted and return the KV slot.
 
-        Raises the ApiError of the refusal (429 queue_full or queue_timeout, 503 engine_unavailable or shutting_down), or
-        ClientLeft after :meth:`leave`.
+        Raises the ApiError of the refusal (429 queue_full or queue_timeout, 503 engine_unavailable or
+        shutting_down), or ClientLeft after :meth:`leave`.
         """
         self._scheduler._await(self)
         ticket = self._ticket
@@ -307,7 +326,10 @@ class Admission:
 
 
 class Scheduler:
-    """:class:`SchedulerCore` for threads. All methods may be called from any thread and none but ``wait`` blocks."""
+    """:class:`SchedulerCore` for threads.
+
+    All methods may be called from any thread and none but ``wait`` blocks.
+    """
 
     def __init__(
         self,
@@ -323,7 +345,10 @@ class Scheduler:
         self._blocked: dict[Ticket, Admission] = {}
 
     def enter(self, pinned: int | None = None) -> Admission:
-        """Queue a request for slot ``pinned`` (None: the lowest free one). Never blocks; a refusal shows in ``wait``."""
+        """Queue a request for slot ``pinned`` (None.
+
+        The lowest free one). Never blocks; a refusal shows in ``wait``.
+        """
         with self._lock:
             ticket, resolved = self._core.enter(self.clock(), pinned)
             self._wake(resolved)
@@ -375,8 +400,9 @@ class Scheduler:
 def conversation_slot(messages: Sequence[Mapping[str, object]], slots: int) -> int | None:
     """The KV slot every turn of one conversation maps to, or None where there is nothing to be stable about.
 
-    With several slots: the first 8 bytes, big-endian, of SHA-1 over the JSON (sorted keys) of the messages up to and including
-    the first user message, modulo ``slots``. Instruction lines that change with every request are left out (http.md section 12).
+    With several slots: the first 8 bytes, big-endian, of SHA-1 over the JSON (sorted keys) of the messages up
+    to and including the first user message, modulo ``slots``. Instruction lines that change with every
+    request are left out (http.md section 12).
     """
     if slots < 2:
         return None
@@ -397,7 +423,9 @@ def _without_volatile_lines(message: Mapping[str, object]) -> Mapping[str, objec
         return {**message, "content": _stable_lines(content)}
     if isinstance(content, list):
         parts = [
-            {**part, "text": _stable_lines(part["text"])} if isinstance(part, dict) and isinstance(part.get("text"), str) else part
+            {**part, "text": _stable_lines(part["text"])}
+            if isinstance(part, dict) and isinstance(part.get("text"), str)
+            else part
             for part in content
         ]
         return {**message, "content": [part for part in parts if not _is_emptied(part)]}

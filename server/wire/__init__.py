@@ -3,48 +3,54 @@
 How the API layer uses it::
 
     client = EngineClient(
-        EngineLaunch(argv=("./engine", "0"), environment={...}),   # launch contract, see process.EngineLaunch
-        EngineTimeouts(...),                                       # seconds, from the settings
+        EngineLaunch(argv=[...], environment={...}),  # see process.EngineLaunch
+        EngineTimeouts(...),  # seconds, from the settings
         family=families.FAMILIES["glm"],
         restart=True,
-        on_availability=scheduler.set_availability,                # READY / PAUSED / DOWN
+        on_availability=scheduler.set_availability,  # READY, PAUSED, DOWN
     )
-    client.start()                      # spawns the supervising thread; returns at once
-    client.wait_ready()                 # optional: blocks; raises EngineStartError (with the last stderr lines)
+    client.start()  # returns at once; requests wait in the scheduler until READY
+    client.wait_ready()  # optional: blocks; raises EngineStartError with the last log lines
 
-    handle = client.submit(Submission(prompt=b"hi", slot=0, max_tokens=16, temperature=0.7, top_p=0.9), sink)
-    handle.stop()                       # a stop sequence matched: later DATA is discarded, ends in on_done
-    handle.cancel()                     # the client is gone: ends in on_cancelled, on_done or on_failure
+    handle = client.submit(Submission(b"hi", slot=0, max_tokens=16, temperature=0.7, top_p=0.9), sink)
+    handle.stop()  # a stop sequence matched: no further on_data, ends in on_done
+    handle.cancel()  # the client is gone: no further on_data, ends when the engine confirms
 
-    client.health()                     # EngineHealth(status, pid, restarts, uptime_seconds, telemetry, ...)
-    client.shut_down()                  # after the last request: SIGTERM, 5 s, SIGKILL; joins the thread
+    client.health()  # EngineHealth(status, pid, restarts, uptime_seconds)
+    client.telemetry  # hwinfo, tiers, experts, turns
+    client.shut_down()  # after the last request: SIGTERM, then SIGKILL; joins the thread
 
-``Submission(prompt: bytes, slot: int, max_tokens: int, temperature: float, top_p: float, extra: bytes = b"", logprobs: int = 0,
-ids: bool = False, pin: bool = False, image: Image | None = None)``; ``prompt`` is UTF-8 text, or decimal ids with ``ids=True``.
+:class:`~server.wire.events.Submission` lists what a request can carry: ``prompt`` (bytes: UTF-8 text, or
+decimal ids with ``ids=True``), ``slot``, ``max_tokens``, ``temperature``, ``top_p``, ``extra`` (grammar),
+``logprobs``, ``ids``, ``pin``, ``image`` and ``prompt_param``, the field an engine's complaint about the
+prompt is attributed to.
 
-``sink`` is any object with the methods of :class:`Sink`; they run on the engine's reader thread (so they must be quick and must
-not raise), in wire order, once per buffer read from the pipe and not once per token:
+``sink`` is any object with the methods of :class:`~server.wire.events.Sink`. They run on the engine's reader
+thread, so they must be quick and must not raise; they may call ``stop``, ``cancel`` and ``submit``. They come
+in wire order, once per buffer read from the pipe and not once per token:
 
-=====================================  ==========================================================================
-``on_accept(prompt_tokens)``           first, exactly once, before anything else; None from engines that send no ACCEPT
-``on_echo(frames)``                    list of Echo frames
-``on_data(frames)``                    list of Data frames, never empty; nothing after ``stop()`` or ``cancel()``
-``on_tool(frames)``                    list of Tool frames
-``on_done(done)``                      terminal: the Done frame (also the end of a request that was stopped)
-``on_cancelled()``                     terminal: the engine confirmed our CANCEL
-``on_failure(error)``                  terminal: an ApiError for the client; ``error.__cause__`` says why, for the log
-=====================================  ==========================================================================
+``on_accept(prompt_tokens)``
+    first, exactly once, before any other but a failure; None from engines that send no ACCEPT
+``on_echo(frames)``, ``on_data(frames)``, ``on_tool(frames)``
+    non-empty lists of Echo, Data, Tool frames; none after ``stop()`` or ``cancel()`` took effect
+``on_done(done)``
+    terminal: the Done frame; also the end of a request that was stopped
+``on_cancelled()``
+    terminal: nothing more of a cancelled request can come
+``on_failure(error)``
+    terminal: an ApiError for the client; ``error.__cause__`` is the reason for the log
 
-Exactly one terminal call is made per submission, always, and nothing follows it; release the KV slot there and not before.
-A submission that fails at once (engine down, extension known to be unsupported) gets its ``on_failure`` inside ``submit``.
+Exactly one terminal call is made per submission, always, and nothing follows it. The engine has let go of the
+KV slot then and not before: release it there. Only where there is no engine to submit to does the terminal
+call come from within ``submit`` itself.
 
 The blocking form, for JSON answers and batches, wakes once per buffer::
 
     collector = Collector()
     handle = client.submit(submission, collector)
-    for event in collector.events():    # Accepted, Echoes, Pieces, Tools, Finished; raises ApiError or RequestCancelled
-        ...
-    outcome = collector.result()        # Outcome(prompt_tokens, echoes, data, tools, done): everything at the end
+    for event in collector.events():  # Accepted, Echoes, Pieces, Tools, Finished
+        ...  # an ApiError or RequestCancelled is raised here
+    outcome = collector.result()  # or everything at the end: done, prompt_tokens, echoes, data, tools
 
-Scheduling stays outside: take a slot from ``server.scheduler`` first, submit with it, release it at the terminal call.
+Scheduling stays outside: ``with scheduler.enter(pinned) as slot:`` around it, in that order.
 """
