@@ -66,6 +66,21 @@ TARGETS: Final[tuple[Target, ...]] = (
         "codegen.fingerprint",
         (Output("generated/model.json"),),
     ),
+    Target(
+        "python",
+        "The Python package both sides of the wire and the gateway's API are built on.",
+        "codegen.views.python",
+        (
+            Output("generated/__init__.py", "python/__init__.py.j2"),
+            Output("generated/py.typed"),
+            Output("generated/fingerprint.py", "python/fingerprint.py.j2"),
+            Output("generated/limits.py", "python/limits.py.j2"),
+            Output("generated/states.py", "python/states.py.j2"),
+            Output("generated/families.py", "python/families.py.j2"),
+            Output("generated/settings.py", "python/settings.py.j2"),
+            Output("generated/http.py", "python/http.py.j2"),
+        ),
+    ),
 )
 
 

@@ -1,0 +1,58 @@
+"""Python source text in the formatter's style: what fits on a line stays on it, else one item a line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from codegen.render import python_literal
+
+WIDTH = 110
+
+
+def listing(opening: str, items: Sequence[str], closing: str, *, indent: int, used: int) -> str:
+    """``opening items closing`` on one line if it fits after ``used`` columns, else one item a line.
+
+    ``indent`` is the column of the line that holds the opening; items of a split listing go four further in.
+    """
+    flat = opening + ", ".join(items) + closing
+    if used + len(flat) + 1 <= WIDTH:
+        return flat
+    return exploded(opening, items, closing, indent=indent)
+
+
+def exploded(opening: str, items: Iterable[str], closing: str, *, indent: int) -> str:
+    """One item a line, each with a trailing comma; an empty listing stays on its line."""
+    lines = [f"{' ' * (indent + 4)}{item},\n" for item in items]
+    return f"{opening}\n{''.join(lines)}{' ' * indent}{closing}" if lines else opening + closing
+
+
+def tuple_text(values: Sequence[object], *, indent: int, used: int) -> str:
+    """A tuple of literals."""
+    items = [python_literal(value) for value in values]
+    if len(items) == 1 and used + len(items[0]) + 4 <= WIDTH:
+        return f"({items[0]},)"
+    return listing("(", items, ")", indent=indent, used=used)
+
+
+def frozenset_text(values: Iterable[str], *, indent: int, used: int) -> str:
+    """A frozenset of texts in the given order."""
+    items = [python_literal(value) for value in values]
+    if not items:
+        return "frozenset()"
+    flat = "frozenset({" + ", ".join(items) + "})"
+    if used + len(flat) + 1 <= WIDTH:
+        return flat
+    inner = " " * (indent + 4)
+    set_text = listing("{", items, "}", indent=indent + 4, used=indent + 4)
+    return f"frozenset(\n{inner}{set_text}\n{' ' * indent})"
+
+
+def json_text(value: object) -> str:
+    """A JSON value as a Python literal; lists are tuples in the model and come out as lists."""
+    if isinstance(value, Mapping):
+        return (
+            "{" + ", ".join(f"{python_literal(key)}: {json_text(part)}" for key, part in value.items()) + "}"
+        )
+    if isinstance(value, tuple):
+        return "[" + ", ".join(json_text(part) for part in value) + "]"
+    return python_literal(value)
