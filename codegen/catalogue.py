@@ -6,7 +6,17 @@ modules.
 
 from __future__ import annotations
 
-from . import layout, lint, output, resolve_http, resolve_wire, scope, shape, source, targets
+from . import (
+    layout,
+    lint,
+    output,
+    resolve_http,
+    resolve_wire,
+    scope,
+    shape,
+    source,
+    targets,
+)
 from .findings import Rule
 
 
@@ -19,7 +29,7 @@ def all_rules() -> tuple[Rule, ...]:
         scope.RULES,
         resolve_wire.RULES,
         resolve_http.RULES,
-        lint.RULES,
+        lint.lint_rules(),
         targets.RULES,
         output.RULES,
     )

@@ -446,6 +446,8 @@ class Http(Item):
     """Facts of the API that belong to no single endpoint."""
 
     order: tuple[str, ...]
+    errors: tuple[str, ...]
+    """Api errors any request may get before an endpoint sees it."""
     open_paths: tuple[str, ...]
     anthropic_paths: tuple[str, ...]
     headers: tuple[Header, ...]

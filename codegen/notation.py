@@ -125,12 +125,10 @@ STATES: Final = item(
 )
 
 WIRE_ERROR: Final = item(
-    {
+    optional={
         "http": Either(
             scalar=LOWER, mapping=Named(LOWER, "condition", choice("ids", "to_cancel", "otherwise"))
-        )
-    },
-    {
+        ),
         "details": TEXTS,
         "spelled": TEXTS,
         "on_wire": BOOLEAN,
@@ -245,6 +243,7 @@ ENDPOINT_ITEM: Final = item(
 HTTP: Final = item(
     optional={
         "order": TEXTS,
+        "errors": ListOf(LOWER),
         "open_paths": TEXTS,
         "anthropic_paths": TEXTS,
         "headers": Named(item({"sent": TEXT}), "header"),

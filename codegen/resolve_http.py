@@ -51,21 +51,28 @@ from .scope import (
 from .source import Entry, Scalar, Sequence
 from .source import Mapping as Tree
 
-RULES: Final = tuple(
-    Rule(f"resolve.{name}", purpose, advice)
-    for name, purpose, advice in (
-        (
-            "unknown-step",
-            "An order names fields and hooks that exist.",
-            "Name a field, an @hook or an $orders.run.",
-        ),
-        (
-            "type-expression",
-            "A JSON type is written in the notation of objects.",
-            "See the head of that section.",
-        ),
-        ("default", "A default is a value of the setting's own type.", "Correct the default."),
-    )
+RULES: Final = (
+    *(
+        Rule(f"resolve.{name}", purpose, advice)
+        for name, purpose, advice in (
+            (
+                "unknown-step",
+                "An order names fields and hooks that exist.",
+                "Name a field, an @hook or an $orders.run.",
+            ),
+            (
+                "type-expression",
+                "A JSON type is written in the notation of objects.",
+                "See the head of that section.",
+            ),
+            ("default", "A default is a value of the setting's own type.", "Correct the default."),
+        )
+    ),
+    Rule(
+        "error.no-retry-flag",
+        "Every api error says whether to try again.",
+        "Add retry: never, safe or after.",
+    ),
 )
 
 KINDS: Final = (
@@ -88,16 +95,24 @@ _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 
 def resolve_api_errors(scope: Scope) -> tuple[ApiError, ...]:
     """Every error of the HTTP API."""
-    return tuple(_api_error(entry) for entry in scope.section("api_errors"))
+    return tuple(_api_error(scope, entry) for entry in scope.section("api_errors"))
 
 
-def _api_error(entry: Entry) -> ApiError:
+def _api_error(scope: Scope, entry: Entry) -> ApiError:
     tree, name = as_tree(entry.value), entry.key.text
     param, message = optional_text(tree, "param"), optional_text(tree, "message")
     anthropic_message = optional_text(tree, "anthropic_message")
     told = "" if message in (None, "given") else str(message)
     placeholders = dict.fromkeys(_PLACEHOLDER.findall(told + (anthropic_message or "")))
     retry: Any = text_of(tree, "retry", "never")
+    if tree.get("retry") is None:
+        scope.error(
+            "error.no-retry-flag",
+            entry.key.location,
+            "nothing says whether a client should try again",
+            item=f"api error {name}",
+            hint="add retry: never, safe or after",
+        )
     return ApiError(
         **item_keys(entry, f"api_errors.{name}"),
         status=integer_of(tree, "status") or 0,
@@ -225,10 +240,10 @@ def _endpoint(scope: Scope, entry: Entry) -> Endpoint:
         orders[order.key.text] = tuple(steps)
     reached = {step.name for steps in orders.values() for step in steps}
     fields = [_field(scope, part, f"endpoints.{name}.fields", item) for part in own.values()]
-    for field_name in _reachable(shared, reached):
-        if field_name not in own:
-            written, use = shared[field_name]
-            fields.append(_field(scope, written, f"field_sets.{use}", f"field set {use}"))
+    inherited = {key: part for key, part in shared.items() if key not in own}
+    for field_name in _reachable(inherited, reached):
+        written, use = inherited[field_name]
+        fields.append(_field(scope, written, f"field_sets.{use}", f"field set {use}"))
     dialect: Any = text_of(tree, "dialect", "openai")
     objects = scope.names("objects") | set(PLAIN_ANSWERS)
     return Endpoint(
@@ -468,6 +483,7 @@ def resolve_http(scope: Scope) -> Http:
     return Http(
         **item_keys(entry, "http"),
         order=texts_of(tree, "order"),
+        errors=scope.expect_all(tree.get("errors"), scope.names("api_errors"), "api errors", "http"),
         open_paths=texts_of(tree, "open_paths"),
         anthropic_paths=texts_of(tree, "anthropic_paths"),
         headers=tuple(Header(**keys, sent=text_of(part, "sent")) for keys, part in parts("headers")),

@@ -132,7 +132,7 @@ def item_keys(entry: Entry, path: str, doc: str = "", stability: str = "stable")
         if deprecated is None
         else Deprecation(
             replaced_by=optional_text(gone, "replaced_by"),
-            since=text_of(gone, "since", FIRST_RELEASE),
+            since=text_of(gone, "since"),
             remove_in=optional_text(gone, "remove_in"),
             note=text_of(gone, "note"),
         ),

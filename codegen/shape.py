@@ -18,16 +18,22 @@ from . import values
 from .findings import Findings, Location, Rule, alternatives, did_you_mean
 from .source import Entry, Mapping, Node, Scalar, Sequence, kind_of
 
-RULES: Final = tuple(
-    Rule(f"shape.{name}", purpose, advice)
-    for name, purpose, advice in (
-        ("unknown-key", "An item has only keys that mean something.", "Use one of the valid keys."),
-        ("missing-key", "An item says everything it must.", "Add the key."),
-        ("kind", "A value is of the right kind: a mapping, a list or a single value.", "Rewrite the value."),
-        ("value", "A single value is spelled as its key asks.", "Use one of the valid forms."),
-        ("name", "The name of an item is spelled as its section asks.", "Rename the item."),
-        ("choice", "An item is exactly one of several alternatives.", "Keep exactly one of the keys."),
-    )
+RULES: Final = (
+    *(
+        Rule(f"shape.{name}", purpose, advice)
+        for name, purpose, advice in (
+            ("unknown-key", "An item has only keys that mean something.", "Use one of the valid keys."),
+            ("missing-key", "An item says everything it must.", "Add the key."),
+            (
+                "kind",
+                "A value is of the right kind: a mapping, a list or a single value.",
+                "Rewrite the value.",
+            ),
+            ("value", "A single value is spelled as its key asks.", "Use one of the valid forms."),
+            ("choice", "An item is exactly one of several alternatives.", "Keep exactly one of the keys."),
+        )
+    ),
+    Rule("name.case", "A name is spelled as its section asks.", "Rename the item."),
 )
 
 
@@ -235,7 +241,7 @@ class Named(Shape):
         if not self.name.test(entry.key.text):
             good = False
             message = f"the name {entry.key.text!r} is not {self.name.what}"
-            inner.error("shape.name", entry.key.location, message)
+            inner.error("name.case", entry.key.location, message)
         return self.item.check(entry.value, inner) and good
 
     def describe(self) -> str:

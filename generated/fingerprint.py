@@ -13,5 +13,5 @@ VERSION: Final = "1.0.0"
 BASE: Final = "f812a989121a6f860982afb87325c1b7ea711f4d113d48d195707871bc551e14"
 """What the bytes on the wire must be: equal on both sides means plain requests are understood."""
 
-FULL: Final = "2d9a026a72495989de315f1b728ee992d2c259f9e89544996219b0d240419ddc"
+FULL: Final = "c24e674f34ba76ef1006589a80c7e50dcace2c7842037ff1c457a4ee4600e724"
 """Everything promised, prose left out."""
