@@ -79,6 +79,7 @@ TARGETS: Final[tuple[Target, ...]] = (
             Output("generated/families.py", "python/families.py.j2"),
             Output("generated/settings.py", "python/settings.py.j2"),
             Output("generated/http.py", "python/http.py.j2"),
+            Output("generated/errors.py", "python/errors.py.j2"),
         ),
     ),
 )

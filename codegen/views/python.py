@@ -12,6 +12,7 @@ from codegen import names
 from codegen.model import Item, Model, Setting, StateTable
 from codegen.render import python_literal
 from codegen.views import python_text as text
+from codegen.views.python_errors import errors_view
 
 View = dict[str, Any]
 
@@ -27,6 +28,7 @@ def build(model: Model) -> dict[str, View | str]:
         "generated/families.py": _families(model),
         "generated/settings.py": _settings(model),
         "generated/http.py": _http(model),
+        "generated/errors.py": errors_view(model),
     }
 
 

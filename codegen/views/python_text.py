@@ -28,9 +28,15 @@ def exploded(opening: str, items: Iterable[str], closing: str, *, indent: int) -
 
 def tuple_text(values: Sequence[object], *, indent: int, used: int) -> str:
     """A tuple of literals."""
-    items = [python_literal(value) for value in values]
-    if len(items) == 1 and used + len(items[0]) + 4 <= WIDTH:
+    return tuple_of([python_literal(value) for value in values], indent=indent, used=used)
+
+
+def tuple_of(items: Sequence[str], *, indent: int, used: int) -> str:
+    """A tuple of expressions."""
+    if len(items) == 1 and "\n" not in items[0] and used + len(items[0]) + 4 <= WIDTH:
         return f"({items[0]},)"
+    if any("\n" in item for item in items):
+        return exploded("(", items, ")", indent=indent)
     return listing("(", items, ")", indent=indent, used=used)
 
 
