@@ -1,8 +1,9 @@
 """Keys and values of every slot, preallocated, in blocks of `BLOCK` positions, and attention over them.
 
-Attention is computed block by block at fixed absolute positions, each block a matrix product of fixed depth and width, and the
-blocks are added in order; positions that are not visible contribute an exact zero. The bits of a row therefore depend on
-nothing but its own slot's history: not on other slots of the batch, not on where a prompt was cut into chunks.
+Attention is computed block by block at fixed absolute positions, each block a matrix product of fixed depth
+and width, and the blocks are added in order; positions that are not visible contribute an exact zero. The
+bits of a row therefore depend on nothing but its own slot's history: not on other slots of the batch, not on
+where a prompt was cut into chunks.
 """
 
 from __future__ import annotations
@@ -44,13 +45,17 @@ class KeyValueCache:
         self._tiling = tiling
         # The system hands out zero pages on first touch, so slots and positions never used cost no memory.
         self._keys = np.zeros((config.layers, slots, heads, blocks, dim, BLOCK), dtype=np.float32)
-        self._values = np.zeros((config.layers, slots, heads, blocks, BLOCK, self._value_dim), dtype=np.float32)
+        self._values = np.zeros(
+            (config.layers, slots, heads, blocks, BLOCK, self._value_dim), dtype=np.float32
+        )
         self._visible = np.full((slots, blocks, BLOCK), _HIDDEN, dtype=np.float32)
 
     def snapshot(self, slot: int, length: int) -> Snapshot:
         """Copy the first `length` positions of a slot."""
         blocks = block_count(length)
-        return Snapshot(length, self._keys[:, slot, :, :blocks].copy(), self._values[:, slot, :, :blocks].copy())
+        return Snapshot(
+            length, self._keys[:, slot, :, :blocks].copy(), self._values[:, slot, :, :blocks].copy()
+        )
 
     def restore(self, slot: int, snapshot: Snapshot) -> None:
         """Put a snapshot's positions back into its slot."""
@@ -59,7 +64,9 @@ class KeyValueCache:
         self._values[:, slot, :, :blocks] = snapshot.values
 
     def decode_step(self, slots: Sequence[int], positions: Sequence[int]) -> DecodeStep:
-        """Prepare one new position in each of `slots` (ascending, distinct): `positions[i]` is that of `slots[i]`."""
+        """Prepare one new position in each of `slots` (ascending, distinct): `positions[i]` is that of
+        `slots[i]`.
+        """
         return DecodeStep(self, slots, positions)
 
     def prefill_step(self, slot: int, first: int, count: int) -> PrefillStep:
@@ -84,7 +91,9 @@ class DecodeStep:
     def _contiguous_runs(
         self, slots: Sequence[int], positions: Sequence[int]
     ) -> list[tuple[slice, slice, int, Floats]]:
-        """(rows, slots, blocks, mask) of each run of neighbouring slots, so that the cache is read through views."""
+        """(rows, slots, blocks, mask) of each run of neighbouring slots, so that the cache is read through
+        views.
+        """
         runs = []
         start = 0
         for end in range(1, len(slots) + 1):
@@ -145,11 +154,15 @@ class PrefillStep:
         self._store(layer, keys, values)
         rows = queries.shape[0]
         by_head = np.zeros((cache._heads, self._query_rows, cache._dim), dtype=np.float32)
-        by_head[:, : rows * cache._group].reshape(cache._heads, rows, cache._group, cache._dim)[...] = queries.swapaxes(0, 1)
+        by_head[:, : rows * cache._group].reshape(cache._heads, rows, cache._group, cache._dim)[...] = (
+            queries.swapaxes(0, 1)
+        )
         stored_keys = cache._keys[layer, self._slot, None, :, : self._blocks]
         stored_values = cache._values[layer, self._slot, None, :, : self._blocks]
         attended = _attend(cache._tiling, by_head[None], stored_keys, stored_values, self._mask)[0]
-        attended = attended[:, : rows * cache._group, : cache._dim].reshape(cache._heads, rows, cache._group, cache._dim)
+        attended = attended[:, : rows * cache._group, : cache._dim].reshape(
+            cache._heads, rows, cache._group, cache._dim
+        )
         return attended.swapaxes(0, 1).reshape(rows, -1)
 
     def _store(self, layer: int, keys: Floats, values: Floats) -> None:
@@ -158,17 +171,22 @@ class PrefillStep:
             block, offset = divmod(self._first + done, BLOCK)
             size = min(BLOCK - offset, self._count - done)
             rows = slice(done, done + size)
-            cache._keys[layer, self._slot, :, block, :, offset : offset + size] = keys[rows].transpose(1, 2, 0)
+            cache._keys[layer, self._slot, :, block, :, offset : offset + size] = keys[rows].transpose(
+                1, 2, 0
+            )
             place = cache._values[layer, self._slot, :, block, offset : offset + size, : cache._dim]
             place[...] = values[rows].swapaxes(0, 1)
             done += size
 
 
-def _attend(tiling: Tiling, queries: Floats, keys: Floats, values: Floats, mask: NDArray[np.float32]) -> Floats:
+def _attend(
+    tiling: Tiling, queries: Floats, keys: Floats, values: Floats, mask: NDArray[np.float32]
+) -> Floats:
     """Softmax attention.
 
-    Shapes: queries (batch, heads, rows, dim), keys (batch, heads, blocks, dim, BLOCK), values (batch, heads, blocks, BLOCK,
-    value dim), mask broadcast to (batch, heads, tiles, blocks, tile, BLOCK); result (batch, heads, rows, value dim).
+    Shapes: queries (batch, heads, rows, dim), keys (batch, heads, blocks, dim, BLOCK), values (batch, heads,
+    blocks, BLOCK, value dim), mask broadcast to (batch, heads, tiles, blocks, tile, BLOCK); result (batch,
+    heads, rows, value dim).
     """
     batch, heads, rows, dim = queries.shape
     tiles, tile = tiling.split(rows)

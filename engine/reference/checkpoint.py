@@ -1,9 +1,9 @@
 """Named tensors of a safetensors checkpoint (one file or sharded), delivered as float32.
 
-Guarantees: headers were validated by the `safetensors` library before a byte of data is used, every tensor handed out has the
-shape the caller asked for, and every defect (missing or truncated file, header beyond the file, unknown dtype, wrong shape,
-missing tensor, index naming a shard that is not there) is a `LaunchError` naming file and tensor. Data is mapped, not copied,
-until it is converted.
+Guarantees: headers were validated by the `safetensors` library before a byte of data is used, every tensor
+handed out has the shape the caller asked for, and every defect (missing or truncated file, header beyond the
+file, unknown dtype, wrong shape, missing tensor, index naming a shard that is not there) is a `LaunchError`
+naming file and tensor. Data is mapped, not copied, until it is converted.
 """
 
 from __future__ import annotations
@@ -50,9 +50,14 @@ class _Shard:
         entry = self._header[name]
         stored = _STORED_TYPES.get(entry["dtype"])
         if stored is None:
-            raise LaunchError(f"{self.path}: tensor {name} has dtype {entry['dtype']}; supported: {', '.join(_STORED_TYPES)}")
+            raise LaunchError(
+                f"{self.path}: tensor {name} has dtype {entry['dtype']}"
+                f" (supported: {', '.join(_STORED_TYPES)})"
+            )
         if tuple(entry["shape"]) != shape:
-            raise LaunchError(f"{self.path}: tensor {name} has shape {entry['shape']}, expected {list(shape)}")
+            raise LaunchError(
+                f"{self.path}: tensor {name} has shape {entry['shape']}, expected {list(shape)}"
+            )
         first, end = entry["data_offsets"]
         values = np.frombuffer(self._data[first:end].tobytes(), dtype=stored).reshape(shape)
         return bfloat16_to_float32(values) if entry["dtype"] == "BF16" else values.astype(np.float32)
@@ -81,14 +86,18 @@ class Checkpoint:
         shards = {name: _Shard(directory / name) for name in sorted(set(weight_map.values()))}
         for tensor, file_name in weight_map.items():
             if tensor not in shards[file_name].names:
-                raise LaunchError(f"{directory / file_name} lacks tensor {tensor} which {INDEX_FILE} promises")
+                raise LaunchError(
+                    f"{directory / file_name} lacks tensor {tensor} which {INDEX_FILE} promises"
+                )
             self._where[tensor] = shards[file_name]
 
     def __contains__(self, name: str) -> bool:
         return name in self._where
 
     def read(self, name: str, *shape: int) -> NDArray[np.float32]:
-        """Tensor `name` as a float32 array of exactly `shape`; LaunchError when it is missing or different or not finite."""
+        """Tensor `name` as a float32 array of exactly `shape`; LaunchError when it is missing or different or
+        not finite.
+        """
         shard = self._where.get(name)
         if shard is None:
             raise LaunchError(f"{self._directory}: the checkpoint lacks tensor {name}")

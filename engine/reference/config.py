@@ -1,8 +1,8 @@
 """config.json of a Hugging Face checkpoint directory, checked and reduced to what the transformer needs.
 
-Guarantees: a `ModelConfig` that was returned describes a model this engine computes exactly as its family defines it; anything
-else (unknown model type, a rotary scaling or activation we do not compute, sizes that do not fit each other) is a
-`LaunchError` that names the key. No weight file is opened here.
+Guarantees: a `ModelConfig` that was returned describes a model this engine computes exactly as its family
+defines it; anything else (unknown model type, a rotary scaling or activation we do not compute, sizes that do
+not fit each other) is a `LaunchError` that names the key. No weight file is opened here.
 """
 
 from __future__ import annotations
@@ -142,7 +142,9 @@ class _Keys:
 
 
 def load_config(directory: Path) -> ModelConfig:
-    """Read config.json (and generation_config.json for the end tokens) of a checkpoint directory; raises LaunchError."""
+    """Read config.json (and generation_config.json for the end tokens) of a checkpoint directory; raises
+    LaunchError.
+    """
     if not directory.is_dir():
         raise LaunchError(f"model directory {directory} does not exist")
     path = directory / CONFIG_FILE
@@ -150,7 +152,9 @@ def load_config(directory: Path) -> ModelConfig:
     model_type = keys.values.get("model_type")
     family = FAMILIES.get(model_type) if isinstance(model_type, str) else None
     if family is None:
-        raise LaunchError(f"{path}: model_type {model_type!r} is not supported (supported: {', '.join(FAMILIES)})")
+        raise LaunchError(
+            f"{path}: model_type {model_type!r} is not supported (supported: {', '.join(FAMILIES)})"
+        )
     if keys.values.get("hidden_act", "silu") not in ("silu", "swish"):
         raise keys.fail("hidden_act", f"must be 'silu', not {keys.values['hidden_act']!r}")
     if keys.values.get("use_sliding_window"):
@@ -158,7 +162,9 @@ def load_config(directory: Path) -> ModelConfig:
     hidden, heads = keys.count("hidden_size"), keys.count("num_attention_heads")
     key_value_heads = keys.count("num_key_value_heads", heads)
     if heads % key_value_heads:
-        raise keys.fail("num_attention_heads", f"({heads}) must be a multiple of num_key_value_heads ({key_value_heads})")
+        raise keys.fail(
+            "num_attention_heads", f"({heads}) must be a multiple of num_key_value_heads ({key_value_heads})"
+        )
     if family.head_dim is None and keys.values.get("head_dim") is None and hidden % heads:
         raise keys.fail("hidden_size", f"({hidden}) must be a multiple of num_attention_heads ({heads})")
     head_dim = keys.count("head_dim", family.head_dim or hidden // heads)
@@ -186,7 +192,9 @@ def load_config(directory: Path) -> ModelConfig:
 
 
 def _inverse_frequencies(keys: _Keys, family: Family, head_dim: int) -> NDArray[np.float32]:
-    """Rotary frequencies from `rope_parameters` (transformers 5) or `rope_theta` and `rope_scaling` (before)."""
+    """Rotary frequencies from `rope_parameters` (transformers 5) or `rope_theta` and `rope_scaling`
+    (before).
+    """
     nested = keys.values.get("rope_parameters") or keys.values.get("rope_scaling") or {}
     if not isinstance(nested, dict):
         raise keys.fail("rope_parameters", "must be an object")
@@ -194,7 +202,10 @@ def _inverse_frequencies(keys: _Keys, family: Family, head_dim: int) -> NDArray[
     fraction = rope.real("partial_rotary_factor", family.rotary_fraction)
     rotary_dim = int(head_dim * fraction)
     if rotary_dim < 2 or rotary_dim % 2 or rotary_dim > head_dim:
-        raise keys.fail("partial_rotary_factor", f"gives {rotary_dim} rotated elements of {head_dim}; must be even and within")
+        raise keys.fail(
+            "partial_rotary_factor",
+            f"gives {rotary_dim} rotated elements of {head_dim}; must be even and within",
+        )
     theta = rope.real("rope_theta", 10000.0)
     frequencies = 1.0 / theta ** (np.arange(0, rotary_dim, 2, dtype=np.float64) / rotary_dim)
     kind = nested.get("rope_type", nested.get("type", "default"))
@@ -208,7 +219,9 @@ def _inverse_frequencies(keys: _Keys, family: Family, head_dim: int) -> NDArray[
 
 
 def _llama3_frequencies(rope: _Keys, frequencies: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Long waves slowed by `factor`, short ones kept, a linear blend between (the published llama 3.1 rule)."""
+    """Long waves slowed by `factor`, short ones kept, a linear blend between (the published llama 3.1
+    rule).
+    """
     factor, low, high = rope.real("factor"), rope.real("low_freq_factor"), rope.real("high_freq_factor")
     if high <= low:
         raise rope.fail("high_freq_factor", f"({high:g}) must be above low_freq_factor ({low:g})")
@@ -219,7 +232,9 @@ def _llama3_frequencies(rope: _Keys, frequencies: NDArray[np.float64]) -> NDArra
 
 
 def _end_tokens(directory: Path, keys: _Keys) -> frozenset[int]:
-    """`eos_token_id` (one id or a list) of generation_config.json, else of config.json; empty when neither says any."""
+    """`eos_token_id` (one id or a list) of generation_config.json, else of config.json; empty when neither
+    says any.
+    """
     sources = [keys]
     generation = directory / GENERATION_FILE
     if generation.exists():

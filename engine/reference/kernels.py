@@ -1,11 +1,13 @@
-"""Matrix products whose result for one row does not depend on the other rows, and the elementwise pieces of a layer.
+"""Matrix products whose result for one row does not depend on the other rows, and the elementwise pieces of a
+layer.
 
-Why this exists: a BLAS picks another kernel, and with it another order of additions, when the number of rows changes. Greedy
-decoding would then depend on which requests happen to share a step, on where a prompt was cut into chunks and on how much of
-it was found in the cache. Measured on OpenBLAS: its AVX-512 kernels add along k in order for any row count from 2 up, as long
-as the output width is a multiple of 16 and k stays below their block size; its AVX2 kernels do not, but are repeatable for a
-fixed row count. So k is cut into blocks of at most `K_BLOCK`, widths are padded to `WIDTH`, and rows come in tiles:
-one tile of all rows (at least 2) where the probe shows that this is safe, else tiles of exactly `FIXED_TILE` rows.
+Why this exists: a BLAS picks another kernel, and with it another order of additions, when the number of rows
+changes. Greedy decoding would then depend on which requests happen to share a step, on where a prompt was cut
+into chunks and on how much of it was found in the cache. Measured on OpenBLAS: its AVX-512 kernels add along
+k in order for any row count from 2 up, as long as the output width is a multiple of 16 and k stays below
+their block size; its AVX2 kernels do not, but are repeatable for a fixed row count. So k is cut into blocks
+of at most `K_BLOCK`, widths are padded to `WIDTH`, and rows come in tiles: one tile of all rows (at least 2)
+where the probe shows that this is safe, else tiles of exactly `FIXED_TILE` rows.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ def padded(width: int) -> int:
 
 
 def rows_are_independent() -> bool:
-    """Whether this BLAS gives each row the same bits for every row count from 2 up (probed with the shapes that tell)."""
+    """Whether this BLAS gives each row the same bits for every row count from 2 up (probed with the shapes
+    that tell).
+    """
     random = np.random.default_rng(0)
     for depth, width in ((48, 128), (128, 64), (192, 1024), (K_BLOCK, 192)):
         weights = random.standard_normal((depth, width), dtype=np.float32)
@@ -65,8 +69,9 @@ class Tiling:
 class Arena:
     """One aligned allocation for all weights.
 
-    Sharing one block lets the system back it with huge pages, and alignment keeps vector loads inside a cache line; both
-    together make a decode step of a small model about a fifth faster than separate arrays (390 to 325 microseconds measured).
+    Sharing one block lets the system back it with huge pages, and alignment keeps vector loads inside a cache
+    line; both together make a decode step of a small model about a fifth faster than separate arrays (390 to
+    325 microseconds measured).
     """
 
     def __init__(self, elements: int) -> None:
@@ -93,7 +98,9 @@ def depth_blocks(depth: int) -> int:
 
 
 class Projection:
-    """x @ weights (+ bias) with rows independent of each other. Input (rows, depth), output (rows, padded width)."""
+    """x @ weights (+ bias) with rows independent of each other. Input (rows, depth), output (rows, padded
+    width).
+    """
 
     @staticmethod
     def elements(depth: int, width: int) -> int:
@@ -135,7 +142,8 @@ class Projection:
 def inverse_rms(x: Floats, epsilon_sum: np.float32) -> Floats:
     """sqrt(sum(x^2) + n * epsilon) over the last axis, kept as an axis of one.
 
-    Dividing by it is RMS normalisation up to the factor sqrt(n), which the loader folds into the weights that follow.
+    Dividing by it is RMS normalisation up to the factor sqrt(n), which the loader folds into the weights that
+    follow.
     """
     total: Floats = np.vecdot(x, x)
     total += epsilon_sum

@@ -1,7 +1,7 @@
 """The forward pass of a dense decoder-only transformer in numpy, float32, over slots with a KV cache.
 
-Guarantees: the logits of a position depend bit for bit only on the tokens of its own slot up to that position, whatever else is
-in the batch and however the prompt was cut (see `kernels` and `cache` for how).
+Guarantees: the logits of a position depend bit for bit only on the tokens of its own slot up to that
+position, whatever else is in the batch and however the prompt was cut (see `kernels` and `cache` for how).
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ class Timings:
 class Transformer:
     """Weights plus KV cache; the caller keeps track of which position comes next in each slot."""
 
-    def __init__(self, config: ModelConfig, weights: Weights, tiling: Tiling, slots: int, context: int) -> None:
+    def __init__(
+        self, config: ModelConfig, weights: Weights, tiling: Tiling, slots: int, context: int
+    ) -> None:
         self.config = config
         self.cache = KeyValueCache(config, tiling, slots, context)
         self.timings = Timings()
@@ -48,13 +50,17 @@ class Transformer:
         self._rotations = np.exp(1j * angles.astype(np.float64)).astype(np.complex64)
 
     def decode(self, slots: Sequence[int], positions: Sequence[int], tokens: Sequence[int]) -> Floats:
-        """One token in each of `slots` (ascending, distinct) at `positions`; logits of shape (slots, vocabulary)."""
+        """One token in each of `slots` (ascending, distinct) at `positions`; logits of shape (slots,
+        vocabulary).
+        """
         step = self.cache.decode_step(slots, positions)
         x = self._forward(tokens, positions, step)
         return self._logits(x)[: len(slots)]
 
     def prefill(self, slot: int, first: int, tokens: Sequence[int], every_position: bool) -> Floats:
-        """Tokens at positions first … of one slot; logits (tokens, vocabulary), or (1, vocabulary) of the last one only."""
+        """Tokens at positions first … of one slot; logits (tokens, vocabulary), or (1, vocabulary) of the
+        last one only.
+        """
         count = len(tokens)
         x = self._forward(tokens, range(first, first + count), self.cache.prefill_step(slot, first, count))
         if every_position:
@@ -63,7 +69,9 @@ class Transformer:
         last = np.repeat(x[count - 1 : count], rows, axis=0)
         return self._logits(last)[:1]
 
-    def _forward(self, tokens: Sequence[int], positions: Sequence[int], step: DecodeStep | PrefillStep) -> Floats:
+    def _forward(
+        self, tokens: Sequence[int], positions: Sequence[int], step: DecodeStep | PrefillStep
+    ) -> Floats:
         """Residual stream (padded rows, hidden) after the last layer. Padding rows repeat the last token."""
         start = perf_counter()
         attention = self.timings.attention
@@ -90,7 +98,12 @@ class Transformer:
         return np.array([*values, *[values[-1]] * padding])
 
     def _attention(
-        self, index: int, layer: Layer, x: Floats, rotation: NDArray[np.complex64], step: DecodeStep | PrefillStep
+        self,
+        index: int,
+        layer: Layer,
+        x: Floats,
+        rotation: NDArray[np.complex64],
+        step: DecodeStep | PrefillStep,
     ) -> Floats:
         config = self.config
         rows, heads, shared, dim = len(x), config.heads, config.key_value_heads, config.head_dim

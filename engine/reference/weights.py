@@ -1,9 +1,10 @@
 """The weights of a checkpoint arranged for the forward pass.
 
-What is done once here so that no step pays for it: query, key and value as one product, gate and up as one, norm scales (and
-the sqrt(n) of `kernels.inverse_rms`) folded into the product that follows, the attention scale folded into the queries, and
-rotary elements ordered as neighbouring pairs so that rotating is one complex multiplication. The function computed is the
-same; float32 rounding differs by a few units in the last place.
+What is done once here so that no step pays for it: query, key and value as one product, gate and up as one,
+norm scales (and the sqrt(n) of `kernels.inverse_rms`) folded into the product that follows, the attention
+scale folded into the queries, and rotary elements ordered as neighbouring pairs so that rotating is one
+complex multiplication. The function computed is the same; float32 rounding differs by a few units in the last
+place.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from engine.reference.kernels import Arena, Floats, Projection, Tiling
 
 @dataclass(frozen=True)
 class Layer:
-    """One decoder layer. Norms between a product and the residual stream that cannot be folded are kept as scales."""
+    """One decoder layer. Norms between a product and the residual stream that cannot be folded are kept as
+    scales.
+    """
 
     query_key_value: Projection
     query_key_scale: Floats | None
@@ -44,7 +47,9 @@ class Weights:
 
 
 def load_weights(checkpoint: Checkpoint, config: ModelConfig, tiling: Tiling) -> Weights:
-    """Read and arrange every tensor; LaunchError when one is missing or has another shape than config.json implies."""
+    """Read and arrange every tensor; LaunchError when one is missing or has another shape than config.json
+    implies.
+    """
     embedding = checkpoint.read("model.embed_tokens.weight", config.vocabulary, config.hidden)
     arena = Arena(_arena_elements(config))
     layers = tuple(_load_layer(checkpoint, config, tiling, arena, index) for index in range(config.layers))
@@ -79,7 +84,9 @@ def _pair_order(config: ModelConfig) -> NDArray[np.int64]:
     return order
 
 
-def _load_layer(checkpoint: Checkpoint, config: ModelConfig, tiling: Tiling, arena: Arena, index: int) -> Layer:
+def _load_layer(
+    checkpoint: Checkpoint, config: ModelConfig, tiling: Tiling, arena: Arena, index: int
+) -> Layer:
     hidden, dim, prefix = config.hidden, config.head_dim, f"model.layers.{index}."
     order = _pair_order(config)
     attention_scale = np.float32(dim**-0.5)
@@ -104,7 +111,9 @@ def _load_layer(checkpoint: Checkpoint, config: ModelConfig, tiling: Tiling, are
         root = np.float32(np.sqrt(dim))
         query = checkpoint.read(prefix + "self_attn.q_norm.weight", dim)[order] * root * attention_scale
         key = checkpoint.read(prefix + "self_attn.k_norm.weight", dim)[order] * root
-        query_key_scale = np.concatenate([np.tile(query, (config.heads, 1)), np.tile(key, (config.key_value_heads, 1))])
+        query_key_scale = np.concatenate(
+            [np.tile(query, (config.heads, 1)), np.tile(key, (config.key_value_heads, 1))]
+        )
     output = checkpoint.read(prefix + "self_attn.o_proj.weight", hidden, config.heads * dim)
     output_bias = checkpoint.read(prefix + "self_attn.o_proj.bias", hidden) if config.output_bias else None
     gate_up, gate_up_bias, down, down_bias = _load_mlp(checkpoint, config, prefix + "mlp.")
@@ -115,7 +124,9 @@ def _load_layer(checkpoint: Checkpoint, config: ModelConfig, tiling: Tiling, are
         after_attention = checkpoint.read(prefix + "post_self_attn_layernorm.weight", hidden) * root
         after_mlp = checkpoint.read(prefix + "post_mlp_layernorm.weight", hidden) * root
     return Layer(
-        query_key_value=Projection(arena, tiling, fused, np.concatenate(biases) if config.attention_bias else None),
+        query_key_value=Projection(
+            arena, tiling, fused, np.concatenate(biases) if config.attention_bias else None
+        ),
         query_key_scale=query_key_scale,
         output=Projection(arena, tiling, output.T, output_bias),
         gate_up=Projection(arena, tiling, _after_norm(before_mlp, gate_up), gate_up_bias),
@@ -137,4 +148,9 @@ def _load_mlp(
     if not config.mlp_bias:
         return np.concatenate(parts), None, down, None
     biases = [checkpoint.read(f"{prefix}{part}_proj.bias", inner) for part in ("gate", "up")]
-    return np.concatenate(parts), np.concatenate(biases), down, checkpoint.read(prefix + "down_proj.bias", hidden)
+    return (
+        np.concatenate(parts),
+        np.concatenate(biases),
+        down,
+        checkpoint.read(prefix + "down_proj.bias", hidden),
+    )

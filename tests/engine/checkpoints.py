@@ -1,6 +1,7 @@
 """Writes small random checkpoint directories in the Hugging Face layout, byte for byte the same on every run.
 
-The tests' stand-in for a downloaded model: real files, real tokenizer, random weights drawn from a frozen generator.
+The tests' stand-in for a downloaded model: real files, real tokenizer, random weights drawn from a frozen
+generator.
 """
 
 from __future__ import annotations
@@ -15,7 +16,15 @@ import numpy as np
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
 MERGES = ("t h", "th e", "i n", "a n", "Ġ a", "Ġ the", "e r", "o n", "r e", "l l", "1 2")
-SPECIAL_TOKENS = ("<|endoftext|>", "[gMASK]", "<sop>", "<|system|>", "<|user|>", "<|assistant|>", "<|observation|>")
+SPECIAL_TOKENS = (
+    "<|endoftext|>",
+    "[gMASK]",
+    "<sop>",
+    "<|system|>",
+    "<|user|>",
+    "<|assistant|>",
+    "<|observation|>",
+)
 PLAIN_TAGS = ("<think>", "</think>")
 END_NAMES = ("<|endoftext|>", "<|user|>", "<|observation|>")
 
@@ -34,7 +43,9 @@ def build_tokenizer() -> Tokenizer:
     tokenizer = Tokenizer(models.BPE(vocab={word: index for index, word in enumerate(words)}, merges=merges))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
-    tokenizer.add_special_tokens([AddedToken(name, special=True, normalized=False) for name in SPECIAL_TOKENS])
+    tokenizer.add_special_tokens(
+        [AddedToken(name, special=True, normalized=False) for name in SPECIAL_TOKENS]
+    )
     tokenizer.add_tokens([AddedToken(name, special=False, normalized=False) for name in PLAIN_TAGS])
     return tokenizer
 
@@ -78,7 +89,13 @@ LLAMA3_ROPE = {
 
 RECIPES: Mapping[str, Recipe] = {
     "glm": Recipe(
-        {"model_type": "glm", "attention_bias": True, "tie_word_embeddings": True, "partial_rotary_factor": 0.5}, dtype="F16"
+        {
+            "model_type": "glm",
+            "attention_bias": True,
+            "tie_word_embeddings": True,
+            "partial_rotary_factor": 0.5,
+        },
+        dtype="F16",
     ),
     "glm4": Recipe({"model_type": "glm4", "attention_bias": True, "partial_rotary_factor": 0.5}, seed=2),
     "llama": Recipe({"model_type": "llama"}, dtype="BF16", shards=3, seed=3),
@@ -107,15 +124,26 @@ def full_config(recipe: Recipe) -> dict[str, Any]:
 
 def tensor_shapes(config: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
     """Name and shape of every tensor the model type has."""
-    kind, hidden, inner, dim = config["model_type"], config["hidden_size"], config["intermediate_size"], config["head_dim"]
+    kind, hidden, inner, dim = (
+        config["model_type"],
+        config["hidden_size"],
+        config["intermediate_size"],
+        config["head_dim"],
+    )
     query, shared = config["num_attention_heads"] * dim, config["num_key_value_heads"] * dim
     biased = config["attention_bias"] or kind == "qwen2"
     shapes: dict[str, tuple[int, ...]] = {"model.embed_tokens.weight": (config["vocab_size"], hidden)}
     for index in range(config["num_hidden_layers"]):
         layer = f"model.layers.{index}."
-        shapes |= {layer + "input_layernorm.weight": (hidden,), layer + "post_attention_layernorm.weight": (hidden,)}
+        shapes |= {
+            layer + "input_layernorm.weight": (hidden,),
+            layer + "post_attention_layernorm.weight": (hidden,),
+        }
         if kind == "glm4":
-            shapes |= {layer + "post_self_attn_layernorm.weight": (hidden,), layer + "post_mlp_layernorm.weight": (hidden,)}
+            shapes |= {
+                layer + "post_self_attn_layernorm.weight": (hidden,),
+                layer + "post_mlp_layernorm.weight": (hidden,),
+            }
         for part, width in (("q", query), ("k", shared), ("v", shared)):
             shapes[f"{layer}self_attn.{part}_proj.weight"] = (width, hidden)
             if biased:

@@ -30,8 +30,12 @@ def prompt(length: int, vocabulary: int) -> list[int]:
 
 
 def reference_outputs(directory: Path) -> dict[str, np.ndarray]:
-    """Logits of every prompt position, of the last position of a long prompt, and greedy tokens without end tokens."""
-    model = transformers.AutoModelForCausalLM.from_pretrained(directory, dtype=torch.float32, attn_implementation="eager")
+    """Logits of every prompt position, of the last position of a long prompt, and greedy tokens without end
+    tokens.
+    """
+    model = transformers.AutoModelForCausalLM.from_pretrained(
+        directory, dtype=torch.float32, attn_implementation="eager"
+    )
     model.eval()
     vocabulary = model.config.vocab_size
     tokens = prompt(PROMPT_TOKENS, vocabulary)
@@ -53,7 +57,8 @@ def main() -> None:
         arrays |= {f"{name}/{key}": value for key, value in outputs.items()}
     FIXTURE.parent.mkdir(exist_ok=True)
     np.savez_compressed(FIXTURE, **arrays)
-    print(f"{FIXTURE}: {FIXTURE.stat().st_size} bytes, torch {torch.__version__}, transformers {transformers.__version__}")
+    versions = f"torch {torch.__version__}, transformers {transformers.__version__}"
+    print(f"{FIXTURE}: {FIXTURE.stat().st_size} bytes, {versions}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""The numpy transformer against recorded outputs of `transformers` on the same checkpoints, and its row independence."""
+"""The numpy transformer against recorded outputs of `transformers` on the same checkpoints, and its row
+independence.
+"""
 
 from __future__ import annotations
 
@@ -77,13 +79,18 @@ def test_bits_do_not_depend_on_chunks_or_batch(
     tokens = prompt(150)
     whole = model.prefill(0, 0, tokens, True)
     for slot, size in ((1, 1), (2, 7), (3, 64), (4, 149)):
-        parts = [model.prefill(slot, first, tokens[first : first + size], True) for first in range(0, len(tokens), size)]
+        parts = [
+            model.prefill(slot, first, tokens[first : first + size], True)
+            for first in range(0, len(tokens), size)
+        ]
         assert np.array_equal(np.concatenate(parts), whole), f"chunks of {size}"
     alone = np.stack([model.decode([0], [position], [9])[0] for position in (150, 151)])
     for group in ([0, 1], [0, 1, 2, 3, 4], [0, 2, 4], [1, 3]):
         for step, position in enumerate((150, 151)):
             batch = model.decode(group, [position] * len(group), [9] * len(group))
-            assert np.array_equal(batch, np.repeat(alone[step : step + 1], len(group), axis=0)), f"slots {group}"
+            assert np.array_equal(batch, np.repeat(alone[step : step + 1], len(group), axis=0)), (
+                f"slots {group}"
+            )
     model.prefill(3, 0, prompt(290), False)
     mixed = model.decode([1, 3], [150, 290], [9, 5])
     assert np.array_equal(mixed[0], alone[0]), "neighbour with a longer history"

@@ -1,0 +1,35 @@
+"""`coli-engine-reference`: the numpy engine as a process on the serve protocol.
+
+Whatever is wrong before READY is one line on stderr and exit code 2; EOF on stdin is exit code 0.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from engine.reference.errors import LaunchError
+from engine.reference.launch import choose_threads, read_launch
+
+
+def main() -> int:
+    """Run the engine; returns the exit code."""
+    try:
+        launch = read_launch(sys.argv, os.environ)
+        choose_threads(launch.directory, os.environ)
+        # numpy reads the thread variables when it is imported, so everything that needs it is imported only
+        # now.
+        from engine.loop import EngineLoop
+        from engine.reference.model import ReferenceModel
+        from engine.stdio import restore_default_signals, serve
+
+        model = ReferenceModel(launch.directory, launch.slots, launch.context, launch.seed)
+    except LaunchError as error:
+        print(f"coli-engine-reference: {error}", file=sys.stderr)
+        return 2
+    restore_default_signals()
+    return serve(EngineLoop(model), sys.stdin.fileno(), sys.stdout.fileno())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,119 @@
+"""Grammar-constrained decoding: which tokens may come next, through `llguidance`.
+
+A grammar text is a JSON Schema (a JSON object or a boolean), a GBNF grammar, or a Lark grammar. A constraint
+that was built allows only tokens that keep the text a prefix of the language; the model may end its turn
+exactly where the text is complete.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from llguidance import LLMatcher, LLTokenizer, TokenizerWrapper
+from llguidance.gbnf_to_lark import any_to_lark
+from numpy.typing import NDArray
+
+from engine.reference.kernels import Floats
+
+
+class GrammarError(ValueError):
+    """The grammar text cannot be compiled, or the model left the language (an engine fault)."""
+
+
+class _Vocabulary:
+    """What llguidance wants to know about a tokenizer."""
+
+    def __init__(
+        self,
+        pieces: Sequence[bytes],
+        special: frozenset[int],
+        end_token: int,
+        encode: Callable[[str], list[int]],
+    ) -> None:
+        self.tokens = list(pieces)
+        self.special_token_ids = sorted(special)
+        self.eos_token_id = end_token
+        self.bos_token_id = None
+        self._encode = encode
+
+    def __call__(self, text: bytes | str) -> list[int]:
+        return self._encode(text.decode("utf-8", "replace") if isinstance(text, bytes) else text)
+
+
+class GrammarCompiler:
+    """Builds constraints for one tokenizer. Its own set-up (a trie of the vocabulary) is done on first
+    use.
+    """
+
+    def __init__(
+        self,
+        pieces: Sequence[bytes],
+        special: frozenset[int],
+        end_tokens: frozenset[int],
+        encode: Callable[[str], list[int]],
+    ) -> None:
+        self._vocabulary = (pieces, special | end_tokens, encode)
+        self._end_tokens = sorted(end_tokens)
+        self._size = len(pieces)
+        self._tokenizer: Any = None
+
+    def compile(self, text: bytes) -> Constraint:
+        """The constraint of a grammar text; raises GrammarError when it is not a valid grammar."""
+        if not self._end_tokens:
+            raise GrammarError("the model has no end token")
+        grammar = grammar_source(text)
+        if self._tokenizer is None:
+            pieces, special, encode = self._vocabulary
+            wrapper = TokenizerWrapper(_Vocabulary(pieces, special, self._end_tokens[0], encode))
+            self._tokenizer = LLTokenizer(wrapper, n_vocab=self._size, eos_token=self._end_tokens)
+        matcher = LLMatcher(self._tokenizer, grammar, log_level=0)
+        if matcher.is_error():
+            raise GrammarError(matcher.get_error())
+        return Constraint(matcher, self._size)
+
+
+def grammar_source(text: bytes) -> str:
+    """The grammar in llguidance's own form; raises GrammarError."""
+    try:
+        source = text.decode("utf-8")
+    except UnicodeDecodeError:
+        raise GrammarError("the grammar is not UTF-8 text") from None
+    try:
+        schema = json.loads(source)
+    except ValueError:
+        schema = None
+    except RecursionError:
+        raise GrammarError("the JSON Schema is nested too deeply") from None
+    try:
+        if isinstance(schema, dict | bool):
+            options = {"whitespace_flexible": False}
+            schema_text = source if isinstance(schema, dict) else json.dumps({} if schema else {"not": {}})
+            return str(LLMatcher.grammar_from_json_schema(schema_text, overrides=options))
+        return str(LLMatcher.grammar_from_lark(any_to_lark(source)))
+    except Exception as error:  # the converters raise bare Exceptions of several kinds
+        raise GrammarError(str(error)) from None
+
+
+class Constraint:
+    """The state of one request's grammar."""
+
+    def __init__(self, matcher: Any, vocabulary: int) -> None:
+        self._matcher = matcher
+        self._vocabulary = vocabulary
+
+    def restrict(self, logits: Floats) -> Floats:
+        """A copy of logits (vocabulary,) with every token that may not come next at -inf."""
+        bits = np.frombuffer(self._matcher.compute_bitmask(), dtype=np.uint8)
+        allowed: NDArray[np.uint8] = np.unpackbits(bits, bitorder="little")[: self._vocabulary]
+        if not allowed.any():
+            raise GrammarError(self._matcher.get_error() or "no token may follow")
+        return np.where(allowed.view(np.bool_), logits, np.float32(-np.inf))
+
+    def accept(self, token: int) -> bool:
+        """Move on by a chosen token; True when nothing but the end of the turn may follow."""
+        if not self._matcher.consume_token(token):
+            raise GrammarError(self._matcher.get_error())
+        return bool(self._matcher.is_stopped())
