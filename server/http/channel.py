@@ -1,0 +1,358 @@
+"""One connection: its socket, its phase, its output.
+
+A connection is always in one :class:`Phase` and has at most one open exchange. The socket is read and closed
+on the I/O thread only; it is written from whatever thread has something to send, under the channel's lock.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import select
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from server.http.eventloop import GONE, HANG_UP, READ, WRITE
+from server.http.exchange import Exchange
+from server.http.heads import Framing, Head, build_head
+from server.http.output import Broken, Output
+from server.http.phase import Phase
+from server.http.reading import RequestReader
+from server.http.refusals import ApiErrorBody
+
+if TYPE_CHECKING:
+    from server.http.server import HttpServer
+
+logger = logging.getLogger("colibri.http")
+
+LINGER_SECONDS: Final = 10.0  # how long an answered connection is drained before it is closed
+LINGER_SILENCE: Final = 2.0  # and how long it may be silent meanwhile
+_READ_SIZE: Final = 64 * 1024
+_READS_PER_EVENT: Final = 16
+_RESET: Final = struct.pack("ii", 1, 0)
+
+LEFT: Final = "the client has left"
+WAS_RESET: Final = "the connection was reset"
+
+
+class Channel:
+    """See the module docstring. ``exchange`` is the open exchange, or None."""
+
+    def __init__(self, server: HttpServer, sock: socket.socket, peer: str, address: tuple[str, int]) -> None:
+        self.server = server
+        self.socket = sock
+        self.peer = peer
+        self.addr = address  # for waitress's environ
+        self.lock = threading.RLock()
+        self.exchange: Exchange | None = None
+        self.on_writable: Callable[[], None] | None = None
+        self.counted = True  # towards the connection caps
+        self.phase = Phase.READING  # changed under the lock
+        self._fd = sock.fileno()
+        self._output = Output(sock)
+        self._reader = RequestReader(server, self)
+        self._interest = READ | GONE
+        self._half_closed = False
+        self._close_after = False
+        self._reset_after = False
+        now = time.monotonic()
+        self._idle_since = now
+        self._stalled_since = now
+        self._linger_until = self._linger_silence_until = 0.0
+        server.loop.watch(self._fd, self, self._interest)
+
+    # -- state -----------------------------------------------------------------------------------------------
+
+    @property
+    def pending_bytes(self) -> int:
+        """Bytes of answers that the kernel has not taken yet."""
+        return self._output.pending
+
+    @property
+    def is_quiet(self) -> bool:
+        """Nothing would be lost by closing it: between requests, everything sent."""
+        return self.phase is Phase.READING and self.exchange is None and self._reader.reading_since is None
+
+    def check_client_disconnected(self) -> bool:
+        """Part of waitress's channel interface."""
+        return self.phase is Phase.CLOSED
+
+    def enter_locked(self, phase: Phase) -> None:
+        """Change the phase and with it what the loop watches. Needs the lock."""
+        self.phase = phase
+        self._update_interest_locked()
+
+    def _update_interest_locked(self) -> None:
+        if self.phase is Phase.CLOSED:
+            return
+        interest = WRITE if self._output.pending else 0
+        if self.phase is Phase.READING:
+            interest |= READ | GONE
+        elif self.phase is Phase.LINGERING:
+            interest |= READ
+        else:
+            interest |= GONE
+        if interest != self._interest:
+            self._interest = interest
+            self.server.loop.change(self._fd, interest)
+
+    # -- events, on the I/O thread ---------------------------------------------------------------------------
+
+    def handle_events(self, events: int) -> None:
+        """What epoll saw. A fault of ours costs this connection and no other."""
+        try:
+            self._handle(events)
+        except Exception:
+            logger.exception("closing the connection of %s after an unexpected fault", self.peer)
+            self.close("unexpected fault")
+
+    def _handle(self, events: int) -> None:
+        if events & WRITE:
+            self._drain()
+        if events & (GONE | HANG_UP):
+            if self.phase in (Phase.BUSY, Phase.FLUSHING):
+                if self._has_left():
+                    self.close(LEFT)
+                return
+            self._half_closed = True
+        if self.phase in (Phase.READING, Phase.LINGERING):
+            self._read()
+
+    def _has_left(self) -> bool:
+        """Ask the socket itself: the event may be older than the request it seems to concern."""
+        with self.lock:
+            if self.phase is Phase.CLOSED:
+                return False
+            poll = select.poll()
+            poll.register(self._fd, select.POLLRDHUP)
+            return bool(poll.poll(0))
+
+    def left_early(self) -> bool:
+        """A request is complete: close instead of running it when its client has left meanwhile."""
+        if self._half_closed and self._has_left():
+            self.close(LEFT)
+            return True
+        return False
+
+    def _read(self) -> None:
+        for _ in range(_READS_PER_EVENT):
+            try:
+                data = self.socket.recv(_READ_SIZE)
+            except (BlockingIOError, InterruptedError):
+                return
+            except OSError:
+                self.close(WAS_RESET)
+                return
+            if not data:
+                if self.phase is Phase.LINGERING or not self._reader.end_of_input():
+                    self.close(LEFT)
+                return
+            if self.phase is Phase.LINGERING:
+                self._linger_silence_until = time.monotonic() + LINGER_SILENCE
+            else:
+                self._reader.received(data)
+            if self.phase not in (Phase.READING, Phase.LINGERING) or len(data) < _READ_SIZE:
+                return
+
+    def _drain(self) -> None:
+        with self.lock:
+            try:
+                if self._output.drain():
+                    self._stalled_since = time.monotonic()
+            except Broken:
+                self.break_off_locked(WAS_RESET)
+                return
+            if not self._output.pending:
+                if self.phase is Phase.FLUSHING:
+                    self._flushed_locked()
+                else:
+                    self._update_interest_locked()
+            callback = self._writable_callback_locked()
+        if callback is not None:
+            callback()
+
+    def _writable_callback_locked(self) -> Callable[[], None] | None:
+        stream = self.exchange.stream if self.exchange is not None else None
+        if self.on_writable is None or (stream is not None and not stream.writable):
+            return None
+        callback, self.on_writable = self.on_writable, None
+        return callback
+
+    def refuse_connection(self, error: ApiErrorBody) -> None:
+        """Over a cap: one answer, then close, without waiting for a request."""
+        self._reader.refuse_connection(error)
+
+    # -- answers, from any thread ----------------------------------------------------------------------------
+
+    def speaks_chunked(self, exchange: Exchange) -> bool:
+        """Whether a body of unknown length can be sent in chunks."""
+        return exchange.request is not None and exchange.request.version == "1.1"
+
+    def head(
+        self,
+        exchange: Exchange,
+        status: int,
+        headers: Sequence[tuple[str, str]],
+        framing: Framing,
+        close: bool,
+        length: int,
+    ) -> Head:
+        """The head of an answer with everything the layer adds. Raises ValueError for unsendable headers."""
+        request = exchange.request
+        parsed = request is not None and request.head_finished and request.fault is None
+        may_go_on = parsed and request is not None and request.keep_alive
+        return build_head(
+            status,
+            headers,
+            self.server.layer_headers(exchange),
+            version=request.version if request is not None and parsed else "1.1",
+            method=request.command if request is not None else "",
+            framing=framing,
+            length=length,
+            keep_alive=may_go_on and not close and not self.server.is_shutting_down,
+            asked_keep_alive=request is not None and request.asked_keep_alive,
+        )
+
+    def respond(self, exchange: Exchange, head: Head, body: bytes) -> None:
+        """Send a whole answer and, unless its request is still being drained, end the exchange."""
+        with self.lock:
+            if self.exchange is not exchange or exchange.answered:
+                return
+            exchange.answered = True
+            exchange.record.status = head.status
+            if not head.bodiless:
+                exchange.record.bytes_sent += len(body)
+            self.send_locked(head.data if head.bodiless or not body else head.data + body)
+            request = self._reader.request
+            if (
+                self.phase is Phase.READING
+                and head.keep_alive
+                and request is not None
+                and not request.completed
+            ):
+                return  # early answer: the exchange ends when the body is drained
+            ended = self.end_locked(exchange, keep_alive=head.keep_alive)
+        if ended:
+            exchange.complete(None)
+
+    def send_locked(self, data: bytes) -> int:
+        """Send or keep ``data``; returns the bytes pending. Needs the lock.
+
+        A broken connection is closed soon, by the I/O thread.
+        """
+        if self.phase is Phase.CLOSED:
+            return 0
+        pending_before = self._output.pending
+        try:
+            pending = self._output.send(data)
+        except Broken:
+            self.break_off_locked(WAS_RESET)
+            return 0
+        if pending and not pending_before:
+            self._stalled_since = time.monotonic()
+            self._update_interest_locked()
+        return pending
+
+    def break_off_locked(self, reason: str) -> None:
+        """Give the connection up from a thread that must not close it. Needs the lock."""
+        self._output.clear()
+        self._reset_after = True
+        self.server.loop.call_soon(lambda: self.close(reason))
+
+    def end_locked(self, exchange: Exchange, *, keep_alive: bool, reset: bool = False) -> bool:
+        """The exchange's answer is complete; False when it was over already. Needs the lock."""
+        if self.exchange is not exchange:
+            return False
+        self.exchange = None
+        self._close_after = not keep_alive
+        self._reset_after = reset
+        self.phase = Phase.FLUSHING
+        if self._output.pending:
+            self._update_interest_locked()
+        else:
+            self._flushed_locked()
+        return True
+
+    def _flushed_locked(self) -> None:
+        """The last byte of an answer is with the kernel."""
+        if self._close_after:
+            self._part_locked()
+            return
+        self._idle_since = time.monotonic()
+        if self._reader.behind:
+            # READING would let the loop read first and mix up the order
+            self.server.loop.call_soon(self._resume)
+            self._update_interest_locked()
+        else:
+            self.enter_locked(Phase.READING)
+
+    def _resume(self) -> None:
+        with self.lock:
+            if self.phase is not Phase.FLUSHING or self.exchange is not None:
+                return
+            data, self._reader.behind = self._reader.behind, b""
+            self.enter_locked(Phase.READING)
+        self._reader.received(data)
+
+    def _part_locked(self) -> None:
+        """Say that nothing more comes, then throw away what the client still sends.
+
+        Closing now could reset the answer away before the client has read it.
+        """
+        if not self._reset_after:
+            now = time.monotonic()
+            self._linger_until = now + LINGER_SECONDS
+            self._linger_silence_until = now + LINGER_SILENCE
+            self._reader.forget()
+            with contextlib.suppress(OSError):
+                self.socket.shutdown(socket.SHUT_WR)
+                self.enter_locked(Phase.LINGERING)
+                return
+        self.server.loop.call_soon(lambda: self.close(None))
+
+    # -- time and the end, on the I/O thread -----------------------------------------------------------------
+
+    def check_deadlines(self, now: float) -> None:
+        """Called a few times a second at most."""
+        config = self.server.config
+        if self._output.pending and now - self._stalled_since > config.write_stall:
+            self._reset_after = True
+            self.close("the client stopped reading")
+        elif self.phase is Phase.LINGERING:
+            if now > self._linger_until or now > self._linger_silence_until:
+                self.close(None)
+        elif self.phase is Phase.READING:
+            since = self._reader.reading_since
+            if since is None:
+                if now - self._idle_since > config.idle_timeout:
+                    self.close(None)
+            elif now - since > config.read_deadline and not self._reader.too_slow(config.read_deadline):
+                self.close("no request line in time")
+
+    def close(self, reason: str | None) -> None:
+        """Close the socket; an open exchange ends as cancelled."""
+        with self.lock:
+            if self.phase is Phase.CLOSED:
+                return
+            self.phase = Phase.CLOSED
+            exchange, self.exchange = self.exchange, None
+            callback, self.on_writable = self.on_writable, None
+            self._output.clear()
+            self._reader.forget()
+            self.server.loop.forget(self._fd)
+            if self._reset_after:
+                with contextlib.suppress(OSError):  # reset by the other side already
+                    self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+            self.socket.close()
+        self.server.closed(self)
+        if exchange is not None:
+            if exchange.answered and exchange.stream is None:
+                exchange.complete(None)  # refused at its head; only the rest of its body was missing
+            else:
+                exchange.client_left(reason)
+        if callback is not None:
+            callback()

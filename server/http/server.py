@@ -1,0 +1,274 @@
+"""The server: listens, accepts within the caps, keeps the deadlines, shuts down gracefully.
+
+Built on waitress's ``TcpWSGIServer`` (listening socket, trigger, settings); connections are
+:class:`server.http.channel.Channel` and the loop is :class:`server.http.eventloop.EventLoop`."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import re
+import socket
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from waitress import wasyncore
+from waitress.adjustments import Adjustments
+from waitress.server import TcpWSGIServer
+
+from generated import limits
+from generated.http import X_CLIENT_REQUEST_ID_HEADER, X_REQUEST_ID_HEADER
+from server.http.accesslog import AccessLog
+from server.http.channel import Channel
+from server.http.config import HttpConfig
+from server.http.eventloop import READ, EventLoop
+from server.http.exchange import Exchange
+from server.http.gate import Gate
+from server.http.heads import SERVER_NAME
+from server.http.parser import RequestParser
+from server.http.task import RequestTask
+from server.http.workers import WorkerPool
+
+logger = logging.getLogger("colibri.http")
+
+WsgiApplication = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+
+_ACCEPTED_AT_ONCE: Final = 256
+_REFUSED_AT_ONCE: Final = 64  # connections over a cap that are still being told so
+_LONGEST_WAIT: Final = 0.5  # seconds between two looks at the deadlines
+_NO_DESCRIPTORS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+_VISIBLE_ASCII: Final = re.compile(r"[\x21-\x7e]+")
+_SPARE_WORKERS: Final = 8  # beyond one per connection, so that a parked view never holds up another request
+_IPV4_MAPPED: Final = "::ffff:"
+_KEEPALIVE_PROBES: Final = ((socket.TCP_KEEPIDLE, 30), (socket.TCP_KEEPINTVL, 10), (socket.TCP_KEEPCNT, 3))
+
+
+class BindError(OSError):
+    """The address cannot be listened on; ``str()`` is one line for the operator."""
+
+
+def listen(host: str, port: int, backlog: int) -> socket.socket:
+    """A listening socket. Raises :class:`BindError`."""
+    shown = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    try:
+        candidates = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, _, _, _, address = min(candidates, key=lambda found: found[0] != socket.AF_INET)
+        return socket.create_server(address, family=family, backlog=backlog)
+    except OSError as fault:
+        reason = fault.strerror or str(fault)
+        raise BindError(fault.errno, f"cannot listen on {shown}: {reason}") from None
+
+
+class HttpServer(TcpWSGIServer):  # type: ignore[misc]  # waitress has no types
+    """Listens from construction on, serves while :meth:`run` runs. Raises :class:`BindError` when the address
+    is taken.
+
+    ``effective_host`` and ``effective_port`` say where (``config.port`` may be 0).
+    """
+
+    def __init__(self, application: WsgiApplication, config: HttpConfig) -> None:
+        listener = listen(config.host, config.port, limits.LISTEN_BACKLOG)
+        self.config = config
+        self.refusals = config.refusals
+        self.gate = Gate(config)
+        self.loop = EventLoop()
+        self.is_shutting_down = False
+        self._access_log = AccessLog(as_json=config.json_log, key=config.key)
+        self._channels: set[Channel] = set()
+        self._counted_peers: Counter[str] = Counter()
+        self._grace: float | None = None
+        self._shutting_until = 0.0
+        self._accept_again = 0.0
+        self._next_look = 0.0
+        durations = (config.read_deadline, config.idle_timeout, config.write_stall)
+        self._wait = min(_LONGEST_WAIT, *(max(0.02, duration / 10) for duration in durations))
+        super().__init__(
+            application,
+            map={},
+            _start=False,
+            _sock=listener,
+            dispatcher=WorkerPool(config.max_connections + _SPARE_WORKERS),
+            adj=Adjustments(ident=SERVER_NAME, clear_untrusted_proxy_headers=False),
+            sockinfo=(listener.family, listener.type, listener.proto, listener.getsockname()),
+            bind_socket=False,
+        )
+        self.accepting = True
+        waker = _TriggerHandler(self.trigger)
+        self.loop.set_waker(self.trigger.socket.fileno(), waker, self.trigger.pull_trigger)
+        self.loop.watch(listener.fileno(), self, READ)
+        self.loop.last = listener.fileno()
+
+    # -- the loop --------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Serve until a shutdown begun with :meth:`shut_down` is over; then everything is closed."""
+        try:
+            while not self._is_done():
+                self.loop.run_once(self._wait)
+                now = time.monotonic()
+                if self._grace is not None and not self.is_shutting_down:
+                    self._begin_shutting_down(now, self._grace)
+                if now >= self._next_look:
+                    self._next_look = now + self._wait
+                    self._look_at_deadlines(now)
+        finally:
+            self._close_everything()
+
+    def shut_down(self, grace: float) -> None:
+        """Stop accepting, finish what is in flight for at most ``grace`` seconds, end :meth:`run`. From any
+        thread or a signal handler.
+        """
+        if self._grace is None:
+            self._grace = grace
+        self.loop.wake(from_signal=True)
+
+    def _begin_shutting_down(self, now: float, grace: float) -> None:
+        self.is_shutting_down = True
+        self._shutting_until = now + grace
+        self._stop_accepting()
+        if self.config.on_shut_down is not None:
+            self.config.on_shut_down()
+        for channel in list(self._channels):
+            if channel.is_quiet:
+                channel.close(None)
+
+    def _is_done(self) -> bool:
+        if not self.is_shutting_down:
+            return False
+        return not self._channels or time.monotonic() > self._shutting_until
+
+    def _stop_accepting(self) -> None:
+        if self.accepting:
+            self.accepting = False
+            self.loop.forget(self.socket.fileno())
+            self.loop.last = None
+            wasyncore.dispatcher.close(self)
+
+    def _close_everything(self) -> None:
+        self._stop_accepting()
+        for channel in list(self._channels):
+            channel.close("the server is shutting down")
+        self.task_dispatcher.shutdown()
+        self.loop.close()
+        self.trigger.close()
+
+    def _look_at_deadlines(self, now: float) -> None:
+        for channel in list(self._channels):
+            channel.check_deadlines(now)
+        if self._accept_again and now >= self._accept_again and self.accepting:
+            self._accept_again = 0.0
+            self.loop.change(self.socket.fileno(), READ)
+
+    # -- connections
+    # ------------------------------------------------------------------------------------------------------
+
+    def handle_events(self, events: int) -> None:
+        """Connections are waiting to be accepted."""
+        for _ in range(_ACCEPTED_AT_ONCE):
+            if not self.accepting:
+                return
+            try:
+                sock, address = self.socket.accept()
+            except (BlockingIOError, InterruptedError):
+                return
+            except OSError as fault:
+                if fault.errno in _NO_DESCRIPTORS:
+                    logger.warning("cannot accept connections for a moment: %s", fault.strerror)
+                    self.loop.change(self.socket.fileno(), 0)
+                    self._accept_again = time.monotonic() + self._wait
+                    return
+                continue  # that one connection is gone already
+            self._accepted(sock, address)
+
+    def _accepted(self, sock: socket.socket, address: tuple[Any, ...]) -> None:
+        try:
+            sock.setblocking(False)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            for option, value in _KEEPALIVE_PROBES:
+                sock.setsockopt(socket.IPPROTO_TCP, option, value)
+        except OSError:
+            sock.close()
+            return
+        peer = str(address[0]).removeprefix(_IPV4_MAPPED)
+        over_cap = self._is_over_cap(peer)
+        if over_cap and len(self._channels) - self._counted_peers.total() >= _REFUSED_AT_ONCE:
+            sock.close()
+            return
+        channel = Channel(self, sock, peer, (peer, address[1]))
+        self._channels.add(channel)
+        if over_cap:
+            channel.counted = False
+            channel.refuse_connection(self.refusals.too_many_connections())
+        else:
+            self._counted_peers[peer] += 1
+
+    def _is_over_cap(self, peer: str) -> bool:
+        per_peer = self.config.max_connections_per_peer
+        return self._counted_peers.total() >= self.config.max_connections or bool(
+            per_peer and self._counted_peers[peer] >= per_peer
+        )
+
+    def closed(self, channel: Channel) -> None:
+        """A channel has closed its socket."""
+        self._channels.discard(channel)
+        if channel.counted:
+            self._counted_peers[channel.peer] -= 1
+            if not self._counted_peers[channel.peer]:
+                del self._counted_peers[channel.peer]
+
+    @property
+    def connections(self) -> int:
+        """Open connections, those being refused included."""
+        return len(self._channels)
+
+    # -- what channels need
+    # -----------------------------------------------------------------------------------------------
+
+    def new_parser(self) -> RequestParser:
+        """A parser for the next request of a connection."""
+        config = self.config
+        return RequestParser(
+            self.adj, max_header_bytes=limits.HEADER_BYTES, max_body_bytes=config.max_body_bytes
+        )
+
+    def add_task(self, task: RequestTask) -> None:
+        """Run a request in a worker."""
+        self.task_dispatcher.add_task(task)
+
+    def layer_headers(self, exchange: Exchange) -> list[tuple[str, str]]:
+        """What every answer carries: its request id, the client's own, CORS."""
+        headers = [(X_REQUEST_ID_HEADER, exchange.request_id)]
+        if exchange.request is not None:
+            received = exchange.request.headers
+            echoed = received.get("X_REQUEST_ID", "")
+            if len(echoed) <= limits.CLIENT_REQUEST_ID_LENGTH and _VISIBLE_ASCII.fullmatch(echoed):
+                headers.append((X_CLIENT_REQUEST_ID_HEADER, echoed))
+            if not exchange.from_foreign_host:
+                headers += self.gate.cors.headers(received)
+        return headers
+
+    def began(self, exchange: Exchange) -> None:
+        """A request was seen."""
+        if self.config.observer is not None:
+            self.config.observer.began(exchange.record)
+
+    def ended(self, exchange: Exchange, outcome: str | None) -> None:
+        """A request is over."""
+        record = exchange.record
+        record.close(outcome)
+        if self.config.observer is not None:
+            self.config.observer.ended(record)
+        self._access_log.write(record)
+
+
+class _TriggerHandler:
+    """Empties waitress's trigger, whose only use here is to wake the loop."""
+
+    def __init__(self, trigger: Any) -> None:
+        self._trigger = trigger
+
+    def handle_events(self, events: int) -> None:
+        self._trigger.handle_read()
