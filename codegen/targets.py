@@ -82,6 +82,12 @@ TARGETS: Final[tuple[Target, ...]] = (
             Output("generated/errors.py", "python/errors.py.j2"),
         ),
     ),
+    Target(
+        "openapi",
+        "The HTTP API as an OpenAPI 3.1 document.",
+        "codegen.views.openapi",
+        (Output("generated/openapi.json"),),
+    ),
 )
 
 

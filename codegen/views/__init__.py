@@ -1,0 +1,1 @@
+"""One module per target: every decision of the target is taken here; templates only set the text."""
