@@ -23,7 +23,7 @@ class OutboxFailure(Exception):
 
 
 class Outbox:
-    """A queue before a non-blocking ``write``, which returns how many bytes it took, 0 if full, or raises OSError."""
+    """A queue before a non-blocking ``write``, which returns how many bytes it took or raises OSError."""
 
     def __init__(self, write: Callable[[memoryview], int], patience: float) -> None:
         """``patience``: seconds without any progress after which the pipe counts as broken."""

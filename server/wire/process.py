@@ -243,7 +243,7 @@ class EngineProcess:
             os.killpg(self.pid, signal.SIGKILL)
 
     def end(self, patience: float) -> tuple[str, list[str]]:
-        """Make sure that nothing of the child is left. Returns how it ended and its last log lines.
+        """Leave nothing of the child behind. Returns how it ended and its last log lines.
 
         An engine that is ending by itself gets ``patience`` seconds, so that the report names its own exit and
         not our SIGKILL. To be called once, as the last thing.
