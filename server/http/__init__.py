@@ -59,7 +59,7 @@ drops the body.
    error (5xx, failed stream) or cancelled (client gone); every ``accesslog.AccessRecord`` also goes to
    ``HttpConfig.observer`` (``began(record)``, ``ended(record)``) for metrics.
 
-Running it, ``config.routes`` being ``contract_routes()`` and ``config.refusals`` ``generated.errors``::
+Running it, ``config.routes`` being ``contract_routes()``::
 
     server = HttpServer(application, config)  # binds and listens; BindError (one line) if the port is taken
     server.run()                              # the I/O loop, in the calling thread, until shut_down is over

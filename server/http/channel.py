@@ -16,13 +16,13 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
+from generated.errors import ApiError
 from server.http.eventloop import GONE, HANG_UP, READ, WRITE
 from server.http.exchange import Exchange
 from server.http.heads import Framing, Head, build_head
 from server.http.output import Broken, Output
 from server.http.phase import Phase
 from server.http.reading import RequestReader
-from server.http.refusals import ApiErrorBody
 
 if TYPE_CHECKING:
     from server.http.server import HttpServer
@@ -182,7 +182,7 @@ class Channel:
         callback, self.on_writable = self.on_writable, None
         return callback
 
-    def refuse_connection(self, error: ApiErrorBody) -> None:
+    def refuse_connection(self, error: ApiError) -> None:
         """Over a cap: one answer, then close, without waiting for a request."""
         self._reader.refuse_connection(error)
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from server.http.accesslog import AccessRecord
-from server.http.refusals import Refusals
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +42,6 @@ class HttpConfig:
     host: str
     port: int
     routes: tuple[Route, ...]
-    refusals: Refusals
     key: str | None
     allowed_hosts: tuple[str, ...]
     cors_origins: tuple[str, ...]

@@ -13,10 +13,11 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
+from generated.errors import ApiError
 from generated.http import REQUEST_ID
 from server.http.accesslog import CANCELLED, ERROR, AccessRecord
 from server.http.heads import Framing, Head
-from server.http.refusals import ApiErrorBody, envelope, refusal_headers, speaks_anthropic
+from server.http.refusals import envelope, refusal_headers, speaks_anthropic
 
 if TYPE_CHECKING:
     from server.http.channel import Channel
@@ -136,13 +137,11 @@ class Exchange:
         length = len(body) if length is None else length
         self._channel.respond(self, self._head(status, headers, Framing.LENGTH, close, length=length), body)
 
-    def refuse(
-        self, error: ApiErrorBody, *, close: bool = False, extra: Sequence[tuple[str, str]] = ()
-    ) -> None:
-        """Answer with an API error in the envelope this request's path calls for."""
+    def refuse(self, error: ApiError, *, close: bool = False, extra: Sequence[tuple[str, str]] = ()) -> None:
+        """Answer with an API error in the envelope this request's path calls for; never blocks."""
         anthropic = speaks_anthropic(self.record.method, self.record.path)
         body = envelope(error, anthropic=anthropic, request_id=self.request_id)
-        self.respond(error.status, [*refusal_headers(error), *extra], body, close=close)
+        self.respond(error.status, [*refusal_headers(error), *extra], body, close=close or error.close)
 
     def open_stream(
         self,

@@ -10,11 +10,11 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
+from generated import errors
 from server.http.bodies import FixedBody
 from server.http.exchange import Exchange
 from server.http.parser import RequestParser
 from server.http.phase import Phase
-from server.http.refusals import ApiErrorBody
 from server.http.task import RequestTask
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class RequestReader:
                 self._judge(request, body_waits=bool(data))
             elif request.too_large:
                 limit = self._server.config.max_body_bytes
-                self.refuse(self._server.refusals.request_too_large(limit=limit))
+                self.refuse(errors.request_too_large(limit=limit))
             if request.completed and self.request is request and self._complete(request, data):
                 return  # from here on the worker may be ahead of us
         if channel.phase is Phase.FLUSHING:
@@ -69,7 +69,7 @@ class RequestReader:
         request, exchange = self.request, self._channel.exchange
         if request is None or not request.head_finished or exchange is None or exchange.answered:
             return False
-        self.refuse(self._server.refusals.malformed_http(reason="its body is incomplete"))
+        self.refuse(errors.malformed_http(reason="its body is incomplete"))
         return True
 
     def too_slow(self, seconds: float) -> bool:
@@ -79,7 +79,7 @@ class RequestReader:
             return False
         if self._channel.exchange is None:
             self._open(request)
-        self.refuse(self._server.refusals.request_timeout(seconds=seconds))
+        self.refuse(errors.request_timeout(seconds=seconds))
         return True
 
     def forget(self) -> None:
@@ -90,12 +90,12 @@ class RequestReader:
         self.reading_since = None
         self.behind = b""
 
-    def refuse_connection(self, error: ApiErrorBody) -> None:
+    def refuse_connection(self, error: errors.ApiError) -> None:
         """Over a cap: one answer, then close, without waiting for a request."""
         self._open(None)
         self.refuse(error)
 
-    def refuse(self, error: ApiErrorBody) -> None:
+    def refuse(self, error: errors.ApiError) -> None:
         """Answer and close; only close when the request was refused before, while its body was still
         coming.
         """
@@ -120,7 +120,7 @@ class RequestReader:
     def _faulty(self, request: RequestParser, fault: str) -> None:
         if self._channel.exchange is None:
             self._open(request)
-        self.refuse(self._server.refusals.malformed_http(reason=fault))
+        self.refuse(errors.malformed_http(reason=fault))
 
     def _judge(self, request: RequestParser, *, body_waits: bool) -> None:
         exchange = self._open(request)

@@ -18,7 +18,7 @@ from waitress import wasyncore
 from waitress.adjustments import Adjustments
 from waitress.server import TcpWSGIServer
 
-from generated import limits
+from generated import errors, limits
 from generated.http import X_CLIENT_REQUEST_ID_HEADER, X_REQUEST_ID_HEADER
 from server.http.accesslog import AccessLog
 from server.http.channel import Channel
@@ -71,7 +71,6 @@ class HttpServer(TcpWSGIServer):  # type: ignore[misc]  # waitress has no types
     def __init__(self, application: WsgiApplication, config: HttpConfig) -> None:
         listener = listen(config.host, config.port, limits.LISTEN_BACKLOG)
         self.config = config
-        self.refusals = config.refusals
         self.gate = Gate(config)
         self.loop = EventLoop()
         self.is_shutting_down = False
@@ -201,7 +200,7 @@ class HttpServer(TcpWSGIServer):  # type: ignore[misc]  # waitress has no types
         self._channels.add(channel)
         if over_cap:
             channel.counted = False
-            channel.refuse_connection(self.refusals.too_many_connections())
+            channel.refuse_connection(errors.too_many_connections())
         else:
             self._counted_peers[peer] += 1
 

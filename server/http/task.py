@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
 from waitress.task import WSGITask
 
+from generated import errors
 from server.http.accesslog import ERROR
 from server.http.encodings import IDENTITY, BadBody, BodyTooLarge, content_coding, decoded
 from server.http.exchange import ENVIRON_KEY, ClientGone, Exchange, ResponseStream
@@ -73,7 +74,7 @@ class RequestTask(WSGITask):  # type: ignore[misc]  # waitress has no types
             exchange.stream.fail()
         else:
             exchange.note(outcome=ERROR)
-            exchange.refuse(self.channel.server.refusals.engine_error())
+            exchange.refuse(errors.engine_error())
 
     def _decode(self, exchange: Exchange) -> bool:
         """Undo the Content-Encoding; False when the request was refused for its body."""
@@ -88,10 +89,10 @@ class RequestTask(WSGITask):  # type: ignore[misc]  # waitress has no types
         try:
             self._decoded, size = decoded(self.request.get_body_stream(), coding, limit)
         except BodyTooLarge:
-            exchange.refuse(server.refusals.request_too_large(limit=limit), close=True)
+            exchange.refuse(errors.request_too_large(limit=limit), close=True)
             return False
         except BadBody:
-            exchange.refuse(server.refusals.malformed_http(reason=f"its body is not valid {coding}"))
+            exchange.refuse(errors.malformed_http(reason=f"its body is not valid {coding}"))
             return False
         headers["CONTENT_LENGTH"] = str(size)
         return True
