@@ -10,11 +10,12 @@ alone.
 from __future__ import annotations
 
 import dataclasses
+import importlib
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from . import names
-from .findings import Findings, Related, Rule, alternatives
+from .findings import Findings, Related, Rule, did_you_mean
 from .model import (
     Http,
     Item,
@@ -23,6 +24,7 @@ from .model import (
     Model,
     RequestField,
 )
+from .scope import FIRST_RELEASE
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -55,8 +57,7 @@ def rule(rule_id: str, purpose: str, advice: str) -> Callable[[Check], Check]:
 
 def lint_model(model: Model, findings: Findings) -> None:
     """Run every rule over ``model``; excused problems are dropped, unused excuses reported."""
-    from . import lint_http, lint_wire  # noqa: F401  they register their rules on import
-
+    _load_rules()
     used: set[tuple[str, str]] = set()
     for rule_id, (_, check) in CHECKS.items():
         for problem in check(model):
@@ -75,7 +76,7 @@ def lint_model(model: Model, findings: Findings) -> None:
     for item in walk(model):
         for rule_id, reason in item.allow.items():
             if rule_id not in CHECKS:
-                hint = alternatives(rule_id, CHECKS, "rules")
+                hint = did_you_mean(rule_id, CHECKS) or "`python -m codegen rules` lists them"
                 message = f"an excuse from the unknown rule {rule_id!r}"
                 findings.error("allow.unknown-rule", item.location, message, item=label(item), hint=hint)
             elif (item.path, rule_id) not in used:
@@ -89,8 +90,15 @@ ALLOW_RULES: Final = (
 )
 
 
+def _load_rules() -> None:
+    """Import the modules that register rules; they import this one, hence not at the top."""
+    for module in ("lint_wire", "lint_http"):
+        importlib.import_module(f"codegen.{module}")
+
+
 def lint_rules() -> tuple[Rule, ...]:
     """Every rule of this floor."""
+    _load_rules()
     return (*(entry for entry, _ in CHECKS.values()), *ALLOW_RULES)
 
 
@@ -153,11 +161,17 @@ def _field_names(kind: type) -> tuple[str, ...]:
     return _FIELD_NAMES[kind]
 
 
-def walk(model: Model) -> Iterator[Item]:
+_LAST: Final[list[tuple[Model, tuple[Item, ...]]]] = []
+"""The items of the model asked for last: several rules walk the same model."""
+
+
+def walk(model: Model) -> tuple[Item, ...]:
     """Every item of the model once, outer before inner."""
-    seen: set[tuple[str, type]] = set()
-    for name in _field_names(Model):
-        yield from _walk(getattr(model, name), seen)
+    if not _LAST or _LAST[0][0] is not model:
+        seen: set[tuple[str, type]] = set()
+        found = [item for name in _field_names(Model) for item in _walk(getattr(model, name), seen)]
+        _LAST[:] = [(model, tuple(found))]
+    return _LAST[0][1]
 
 
 def _walk(value: Any, seen: set[tuple[str, type]]) -> Iterator[Item]:
@@ -190,10 +204,9 @@ def version_of(text: str) -> tuple[int, ...]:
 def _name_clash(model: Model) -> Iterator[Problem]:
     for namespace in _namespaces(model):
         seen: dict[str, Item] = {}
-        for item, name in namespace:
-            form = names.snake(name)
+        for item, form in namespace:
             if form in seen and seen[form].path != item.path:
-                message = f"{name!r} and {seen[form].name!r} both become {form!r}"
+                message = f"{item.name!r} and {seen[form].name!r} both become {form!r}"
                 yield Problem(item, message, other=seen[form])
             seen.setdefault(form, item)
 
@@ -216,9 +229,9 @@ def _namespaces(model: Model) -> Iterator[list[tuple[Item, str]]]:
         tuple(messages),
     )
     for group in groups:
-        yield [(item, item.name) for item in group]
+        yield [(item, names.snake(item.name)) for item in group]
     for message in messages:
-        yield members(message)
+        yield [(item, names.snake(name)) for item, name in members(message)]
     yield [(setting, setting.flag) for setting in model.settings if setting.flag]
     yield [(setting, setting.env) for setting in model.settings if setting.env]
 
@@ -273,7 +286,7 @@ def _since_missing(model: Model) -> Iterator[Problem]:
 def _since_future(model: Model) -> Iterator[Problem]:
     present = version_of(model.protocol.version)
     for item in walk(model):
-        if version_of(item.since) > present:
+        if item.since != FIRST_RELEASE and version_of(item.since) > present:
             yield Problem(
                 item, f"since {item.since} is after the protocol's version {model.protocol.version}"
             )

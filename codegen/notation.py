@@ -319,12 +319,13 @@ RESERVED: Final = Record(
 )
 
 SPEC: Final = Record(
-    required={"protocol": PROTOCOL, "handshake": HANDSHAKE},
-    optional={
+    required={
+        "protocol": PROTOCOL,
         "framing": FRAMING,
         "limits": Named(LIMIT, "limit", LOWER),
         "types": Named(TYPE, "type", LOWER),
         "launch": LAUNCH,
+        "handshake": HANDSHAKE,
         "commands": Named(COMMAND, "command", UPPER),
         "frames": Named(FRAME, "frame", UPPER),
         "request": STATES,
@@ -334,10 +335,12 @@ SPEC: Final = Record(
         "families": FAMILIES,
         "settings": Named(SETTING_ITEM, "setting", LOWER),
         "http": HTTP,
+        "endpoints": Named(ENDPOINT_ITEM, "endpoint", ENDPOINT),
+    },
+    optional={
         "field_sets": Named(Named(REQUEST_FIELD, "field", LOWER), "field set", LOWER),
         "orders": Named(ListOf(STEP), "order", LOWER),
         "hooks": Named(item(), "hook", LOWER),
-        "endpoints": Named(ENDPOINT_ITEM, "endpoint", ENDPOINT),
         "objects": Named(OBJECT, "object", PASCAL),
         "reserved": RESERVED,
     },

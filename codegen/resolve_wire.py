@@ -54,35 +54,45 @@ from .scope import (
 from .source import Entry, Scalar
 from .source import Mapping as Tree
 
-RULES: Final = tuple(
-    Rule(f"resolve.{name}", purpose, advice)
-    for name, purpose, advice in (
-        ("unknown-type", "Every field of a layout has a type.", "Name it under fields, or add the type."),
-        (
-            "layout-kind",
-            "A layout starts with the message's own name.",
-            "Write the name of the message first.",
-        ),
-        (
-            "not-in-layout",
-            "What is described of a message is in its layout.",
-            "Add it to the layout or remove it.",
-        ),
-        (
-            "payload-size",
-            "Every payload has its byte count in the header.",
-            "Name the uint field that holds it.",
-        ),
-        ("key-type", "Values of extension keys are unsigned integers.", "Give the key a uint type."),
-        (
-            "keys-without-place",
-            "Keys have their place in the layout.",
-            "End the layout with [<key>=<value>]*.",
-        ),
-        ("example", "An example has either values or a fault.", "Give it exactly one of gives and fault."),
-        ("unknown-state", "A transition leads to a state that exists.", "Add the state or correct the name."),
-        ("unknown-event", "An event is declared or is a frame.", "Declare it under events."),
-    )
+RULES: Final = (
+    *(
+        Rule(f"resolve.{name}", purpose, advice)
+        for name, purpose, advice in (
+            ("unknown-type", "Every field of a layout has a type.", "Name it under fields, or add the type."),
+            (
+                "layout-kind",
+                "A layout starts with the message's own name.",
+                "Write the name of the message first.",
+            ),
+            (
+                "not-in-layout",
+                "What is described of a message is in its layout.",
+                "Add it to the layout or remove it.",
+            ),
+            (
+                "payload-size",
+                "Every payload has its byte count in the header.",
+                "Name the uint field that holds it.",
+            ),
+            ("key-type", "Values of extension keys are unsigned integers.", "Give the key a uint type."),
+            (
+                "keys-without-place",
+                "Keys have their place in the layout.",
+                "End the layout with [<key>=<value>]*.",
+            ),
+            (
+                "unknown-state",
+                "A transition leads to a state that exists.",
+                "Add the state or correct the name.",
+            ),
+            ("unknown-event", "An event is declared or is a frame.", "Declare it under events."),
+        )
+    ),
+    Rule(
+        "key.extension-implies-payload",
+        "No extension key announces bytes after the header.",
+        "Use a field of the header.",
+    ),
 )
 
 Types = dict[str, WireType]
@@ -173,7 +183,7 @@ def _message(
         message = f"the layout starts with {layout.kind!r}, not with {name!r}"
         scope.error("resolve.layout-kind", written.location, message, item=item)
     fields = _fields(scope, tree, layout, written, path, item, types, keys["stability"])
-    payloads = tuple(_payloads(scope, tree, fields, path, item))
+    payloads = tuple(_payloads(scope, tree, layout, fields, path, item))
     extension_keys = tuple(_keys(scope, tree, layout, path, item, types))
     return Message(
         **keys,
@@ -267,7 +277,7 @@ def _places(
 
 
 def _payloads(
-    scope: Scope, tree: Tree, fields: tuple[WireField, ...], path: str, item: str
+    scope: Scope, tree: Tree, layout: Layout, fields: tuple[WireField, ...], path: str, item: str
 ) -> Iterator[Payload]:
     single = tree.entry("payload")
     entries = [single] if single is not None else list(as_tree(tree.get("payloads")))
@@ -276,6 +286,14 @@ def _payloads(
         inner, name = as_tree(entry.value), entry.key.text
         size = as_scalar(inner.get("size"))
         counted = by_name.get(size.text) if size is not None else None
+        if size is not None and size.text in as_tree(tree.get("keys")).names():
+            message = f"the size of the payload is the extension key {size.text!r}"
+            hint = "a reader that ignores the key would lose step; use a field of the header"
+            label = f"{item}, {name}"
+            scope.error("key.extension-implies-payload", size.location, message, item=label, hint=hint)
+            continue
+        if counted is None and size is not None and size.text in layout.field_names():
+            continue  # its type is faulty and reported already
         if size is not None and (counted is None or not isinstance(counted.type, UintType)):
             known = [field.name for field in fields if isinstance(field.type, UintType)]
             scope.error(

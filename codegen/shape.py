@@ -273,7 +273,7 @@ def check_spec(tree: Mapping, top: Record, findings: Findings) -> Shaped:
             dropped[name] = frozenset(entry.value.names()) - {item.key.text for item in good}
         elif shape.check(entry.value, context.inside(f"section {name}")):
             kept.append(entry)
-    for name in top.required:
-        if name not in tree.names():
-            context.error("shape.missing-key", tree.location, f"the section {name!r} is missing")
+    missing = [name for name in top.required if name not in tree.names()]
+    if missing:
+        context.error("shape.missing-key", tree.location, f"missing sections: {', '.join(missing)}")
     return Shaped(Mapping(tree.location, tuple(kept)), dropped)

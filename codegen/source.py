@@ -241,7 +241,7 @@ class _Builder:
             raise _Stop
         if isinstance(event, yaml.AliasEvent):
             self._findings.error("source.alias", place, f"the alias *{event.anchor}")
-            return Scalar(place, "", True)
+            return Scalar(place, f"*{event.anchor}", False)
         if event.anchor is not None:
             self._findings.error("source.anchor", place, f"the anchor &{event.anchor}")
         if event.tag is not None:

@@ -88,6 +88,12 @@ TARGETS: Final[tuple[Target, ...]] = (
         "codegen.views.openapi",
         (Output("generated/openapi.json"),),
     ),
+    Target(
+        "docs",
+        "Reference tables of docs/protocol.md and docs/api.md, and the diagrams beside them.",
+        "codegen.views.docs",
+        (Output("docs/diagrams/"),),
+    ),
 )
 
 
