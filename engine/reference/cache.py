@@ -137,15 +137,13 @@ class PrefillStep:
 
     def __init__(self, cache: KeyValueCache, slot: int, first: int, count: int) -> None:
         self._cache, self._slot, self._first, self._count = cache, slot, first, count
-        self._rows = cache._tiling.rows(count)
         self._blocks = block_count(first + count)
-        wanted = np.minimum(np.arange(first, first + self._rows), first + count - 1)
-        per_query = np.repeat(wanted, cache._group)
-        self._query_rows = cache._tiling.rows(len(per_query))
-        per_query = np.concatenate([per_query, np.full(self._query_rows - len(per_query), first)])
-        tiles, tile = cache._tiling.split(self._query_rows)
+        rows = cache._tiling.rows(count)
+        # Padding rows see what the last row sees.
+        last_seen = np.repeat(np.minimum(np.arange(rows), count - 1) + first, cache._group)
+        tiles, tile = cache._tiling.split(len(last_seen))
         columns = np.arange(self._blocks * BLOCK).reshape(self._blocks, 1, BLOCK)
-        visible = columns <= per_query.reshape(tiles, 1, tile, 1)
+        visible = columns <= last_seen.reshape(tiles, 1, tile, 1)
         self._mask: Floats = np.where(visible, np.float32(0), _HIDDEN)[None, None]
 
     def __call__(self, layer: int, queries: Floats, keys: Floats, values: Floats) -> Floats:
@@ -153,17 +151,14 @@ class PrefillStep:
         cache = self._cache
         self._store(layer, keys, values)
         rows = queries.shape[0]
-        by_head = np.zeros((cache._heads, self._query_rows, cache._dim), dtype=np.float32)
-        by_head[:, : rows * cache._group].reshape(cache._heads, rows, cache._group, cache._dim)[...] = (
-            queries.swapaxes(0, 1)
-        )
+        by_head = queries.swapaxes(0, 1).reshape(1, cache._heads, rows * cache._group, cache._dim)
         stored_keys = cache._keys[layer, self._slot, None, :, : self._blocks]
         stored_values = cache._values[layer, self._slot, None, :, : self._blocks]
-        attended = _attend(cache._tiling, by_head[None], stored_keys, stored_values, self._mask)[0]
-        attended = attended[:, : rows * cache._group, : cache._dim].reshape(
-            cache._heads, rows, cache._group, cache._dim
-        )
-        return attended.swapaxes(0, 1).reshape(rows, -1)
+        attended = _attend(cache._tiling, by_head, stored_keys, stored_values, self._mask)[
+            0, ..., : cache._dim
+        ]
+        result: Floats = attended.reshape(cache._heads, rows, -1).swapaxes(0, 1).reshape(rows, -1)
+        return result
 
     def _store(self, layer: int, keys: Floats, values: Floats) -> None:
         cache, done = self._cache, 0

@@ -89,10 +89,9 @@ def grammar_source(text: bytes) -> str:
         raise GrammarError("the JSON Schema is nested too deeply") from None
     try:
         if isinstance(schema, dict | bool):
-            options = {"whitespace_flexible": False}
-            schema_text = source if isinstance(schema, dict) else json.dumps({} if schema else {"not": {}})
-            return str(LLMatcher.grammar_from_json_schema(schema_text, overrides=options))
-        return str(LLMatcher.grammar_from_lark(any_to_lark(source)))
+            text_form = source if isinstance(schema, dict) else json.dumps({} if schema else {"not": {}})
+            return LLMatcher.grammar_from_json_schema(text_form, overrides={"whitespace_flexible": False})
+        return LLMatcher.grammar_from_lark(any_to_lark(source))
     except Exception as error:  # the converters raise bare Exceptions of several kinds
         raise GrammarError(str(error)) from None
 
