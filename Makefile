@@ -11,7 +11,7 @@ help:
 	@echo "make test    lint, types, drift and the whole test suite"
 
 demo: $(VENV)/.runtime
-	@$(BIN)/python -m codegen generate --quiet
+	@$(BIN)/python -m codegen generate
 	@$(BIN)/coli demo
 
 serve: $(VENV)/.runtime

@@ -97,7 +97,9 @@ def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
 def _field_core(field: RequestField) -> dict[str, Any]:
     match field.kind:
         case "accept":
-            return {"enum": [plain(value) for value in field.accepted]} if field.accepted else {"type": "null"}
+            return (
+                {"enum": [plain(value) for value in field.accepted]} if field.accepted else {"type": "null"}
+            )
         case "integer" | "number":
             return _bounded(field)
         case "boolean":
@@ -107,7 +109,12 @@ def _field_core(field: RequestField) -> dict[str, Any]:
         case "strings":
             least = 0 if field.empty_is_absent else field.low
             member = {"type": "string", "minLength": 1}
-            return {"anyOf": [member, {"type": "array", "items": member, "minItems": least, "maxItems": field.high}]}
+            return {
+                "anyOf": [
+                    member,
+                    {"type": "array", "items": member, "minItems": least, "maxItems": field.high},
+                ]
+            }
         case "neutral":
             return _neutral(field)
         case "any":

@@ -1,0 +1,57 @@
+"""View of the C header: limits, structs, writers for every message, parsers for every message."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..model import Model
+from . import c_read, c_write
+from .c_types import uint
+
+HEADER = "generated/c/colibri_wire.h"
+
+RULES = (
+    "none",
+    "unknown_kind",
+    "word_count",
+    "word",
+    "range",
+    "constant",
+    "terminator",
+    "truncated",
+    "line_limit",
+    "duplicate_key",
+    "unknown_key",
+    "key_order",
+)
+
+
+def build(model: Model) -> Mapping[str, object]:
+    """Outputs of the C target."""
+    return {HEADER: _header(model)}
+
+
+def _header(model: Model) -> dict[str, object]:
+    limits = [
+        {
+            "macro": f"COLIBRI_LIMIT_{limit.name.upper()}",
+            "value": uint(limit.value),
+            "doc": limit.doc,
+            "unit": limit.unit,
+        }
+        for limit in model.limits
+    ]
+    return {
+        "version": model.protocol.version,
+        "fingerprint_base": model.fingerprint_base,
+        "fingerprint_full": model.fingerprint_full,
+        "limits": limits,
+        "rules": [{"macro": f"COLIBRI_RULE_{rule.upper()}", "name": rule} for rule in RULES],
+        "wire_errors": [error.name for error in model.wire_errors if error.on_wire],
+        "sentinel": model.handshake.sentinel,
+        "handshake": c_write.writer(model.handshake.message),
+        "frame_writers": [c_write.writer(message) for message in model.frames],
+        "command_writers": [c_write.writer(message) for message in model.commands],
+        "command_readers": [c_read.reader(message) for message in model.commands],
+        "frame_readers": [c_read.reader(message) for message in (*model.frames, model.handshake.message)],
+    }
