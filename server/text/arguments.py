@@ -1,8 +1,8 @@
 """Arguments of a tool call: from the text the model wrote to one JSON object (http.md §10).
 
-Guarantees: an argument declared `string` is kept character for character; any other is the JSON the model wrote when
-it parses and fits the declared type, and the text as a JSON string when not. The JSON text itself is kept, so numbers
-of any size and escapes survive unchanged. The result is always valid JSON.
+Guarantees: an argument declared `string` is kept character for character; any other is the JSON the model
+wrote when it parses and fits the declared type, and the text as a JSON string when not. The JSON text
+itself is kept, so numbers of any size and escapes survive unchanged. The result is always valid JSON.
 """
 
 from __future__ import annotations
@@ -41,9 +41,16 @@ class ToolSignature:
         properties = parameters.get("properties")
         properties = properties if isinstance(properties, Mapping) else {}
         required = parameters.get("required")
-        first_required = next((key for key in required if isinstance(key, str)), None) \
-            if isinstance(required, list) else None
-        types = {key: words for key, words in ((key, _type_words(value)) for key, value in properties.items()) if words}
+        first_required = (
+            next((key for key in required if isinstance(key, str)), None)
+            if isinstance(required, list)
+            else None
+        )
+        types = {
+            key: words
+            for key, words in ((key, _type_words(value)) for key, value in properties.items())
+            if words
+        }
         return cls(name, types, first_required or next(iter(properties), None))
 
 
@@ -56,8 +63,8 @@ def _type_words(schema: object) -> tuple[str, ...]:
 def argument_json(text: str, types: tuple[str, ...]) -> str:
     """The JSON text of one argument the model wrote as `text`, declared with the schema type `types`.
 
-    Of several types the first but `null` decides; `null` is accepted as well when it is among them. No type at all
-    accepts any JSON.
+    Of several types the first but `null` decides; `null` is accepted as well when it is among them. No type
+    at all accepts any JSON.
     """
     deciding = next((word for word in types if word != "null"), "null" if types else "")
     if deciding == "string":
@@ -84,7 +91,11 @@ def _fits(value: Any, word: str) -> bool:
 
 def arguments_json(pairs: Mapping[str, str], signature: ToolSignature | None) -> str:
     """One JSON object of all arguments, in the order in which the model first named them."""
+    if not pairs:
+        return "{}"
     types = signature.types if signature is not None else {}
-    members = (f"{json.dumps(key, ensure_ascii=False)}:{argument_json(text, types.get(key, ()))}"
-               for key, text in pairs.items())
+    members = (
+        f"{json.dumps(key, ensure_ascii=False)}:{argument_json(text, types.get(key, ()))}"
+        for key, text in pairs.items()
+    )
     return "{" + ",".join(members) + "}"

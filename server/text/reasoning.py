@@ -1,9 +1,9 @@
 """The reasoning split: which text is thought and which is answer (http.md §15).
 
-Guarantees, for any splitting of the same input: text is reasoning from the start iff thinking is on, until the first
-closing marker, once; every other marker, opening or closing, is removed and changes nothing; without a closing marker
-everything is reasoning. Markers are looked for in the input only: text that looks like one after a removal stays.
-Held back is only a suffix that is a proper prefix of a marker.
+Guarantees, for any splitting of the same input: text is reasoning from the start iff thinking is on, until
+the first closing marker, once; every other marker, opening or closing, is removed and changes nothing;
+without a closing marker everything is reasoning. Markers are looked for in the input only: text that looks
+like one after a removal stays. Held back is only a suffix that is a proper prefix of a marker.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ import re
 
 OPEN = "<think>"
 CLOSE = "</think>"
+_MARKERS = (OPEN, CLOSE)
 _find_marker = re.compile(f"{re.escape(OPEN)}|{re.escape(CLOSE)}").search
-_PREFIXES = frozenset(marker[:length] for marker in (OPEN, CLOSE) for length in range(1, len(marker)))
+_PREFIXES = frozenset(marker[:length] for marker in _MARKERS for length in range(1, len(marker)))
 
 
 class ReasoningSplitter:
     """Text in, `(is_reasoning, text)` stretches out."""
 
-    __slots__ = ("_inside", "_held")
+    __slots__ = ("_held", "_inside")
 
     def __init__(self, inside: bool) -> None:
         """`inside`: the prompt ended with an open marker, that is, thinking is on."""
@@ -38,12 +39,23 @@ class ReasoningSplitter:
 
     def feed(self, text: str) -> list[tuple[bool, str]]:
         """The non-empty stretches that `text` settles, in order."""
-        data = self._held + text if self._held else text
+        data = text
+        if self._held:
+            data = self._held + text
+            if data in _PREFIXES:
+                self._held = data
+                return []
+            if text == "<":
+                held, self._held = self._held, text
+                return [(self._inside, held)]
+            self._held = ""
+            if "<" not in text and not data.startswith(_MARKERS):
+                return [(self._inside, data)]
         stretches: list[tuple[bool, str]] = []
         start = 0
         while (marker := _find_marker(data, start)) is not None:
             if marker.start() > start:
-                stretches.append((self._inside, data[start:marker.start()]))
+                stretches.append((self._inside, data[start : marker.start()]))
             if marker.group() == CLOSE:
                 self._inside = False
             start = marker.end()

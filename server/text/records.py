@@ -1,8 +1,9 @@
 """Which of the engine's records survive the stop filter (http.md §9.3).
 
-A record is one DATA frame: its bytes and its numbers. The stop filter counts in code points of the decoded text; this
-module knows which code points each record has a share in. Guarantees: a record survives iff none of the characters it
-shares was removed; a record without bytes survives unless it lies inside a removed range.
+A record is one DATA frame: its bytes and its numbers. The stop filter counts in code points of the decoded
+text; this module knows which code points each record has a share in. Guarantees: a record survives iff none
+of the characters it shares was removed; a record without bytes survives unless it lies inside a removed
+range.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from server.text.utf8 import Utf8Decoder
 class RecordSpans:
     """Code point spans of records, in the order of the engine. 16 bytes a record."""
 
-    __slots__ = ("_decoder", "_position", "_starts", "_ends")
+    __slots__ = ("_decoder", "_ends", "_position", "_starts")
 
     def __init__(self, pending: bytes = b"") -> None:
         """`pending`: what the pipeline of the same generation was given."""

@@ -2,18 +2,19 @@
 
 Guarantees, for any splitting of the same input:
 
-* The match is the one that starts earliest; among those that start together the longest. Text before it is released,
-  the match and everything after it is dropped.
-* Held back is only a suffix of the input that is a proper prefix of some stop sequence, or which a longer match
-  that starts earlier could still swallow. An unfinished prefix is released by `finish`.
-* With `ignore_leading`, a match preceded by nothing but blanks is removed together with them and scanning goes on;
-  the first other text ends this tolerance.
+* The match is the one that starts earliest; among those that start together the longest. Text before it is
+  released, the match and everything after it is dropped.
+* Held back is only a suffix of the input that is a proper prefix of some stop sequence, or which a longer
+  match that starts earlier could still swallow. An unfinished prefix is released by `finish`.
+* With `ignore_leading`, a match preceded by nothing but blanks is removed together with them and scanning
+  goes on; the first other text ends this tolerance.
 * Time is linear in the input, also for stop sequences that overlap themselves.
 
-`removed` tells in code points of the input what did not survive: the account the log probabilities need (§9.3).
+`removed` tells in code points of the input what did not survive: the account the log probabilities need
+(§9.3).
 
-Inside is an Aho-Corasick automaton whose nodes are made when text first reaches them, so that a stop sequence of
-megabytes costs nothing until the text really starts to spell it.
+Inside is an Aho-Corasick automaton whose nodes are made when text first reaches them, so that a stop
+sequence of megabytes costs nothing until the text really starts to spell it.
 """
 
 from __future__ import annotations
@@ -24,13 +25,24 @@ from collections.abc import Sequence
 _WHOLE_SEARCH_MIN = 256
 """Pieces of this many characters are searched with `str.find` instead of stepping through them."""
 _LEADING_CHUNK = 64
-"""While leading matches are removed, the input is taken in pieces of this size: a bound on what is copied per match."""
+"""While leading matches are removed, the input is taken in pieces of this size: a bound on what is copied
+per match."""
 
 
 class _Node:
     """A prefix shared by `members`; `text[:depth]` spells it for any member `text`."""
 
-    __slots__ = ("depth", "members", "children", "fail", "complete", "output", "leaf")
+    __slots__ = (
+        "children",
+        "complete",
+        "depth",
+        "fail",
+        "following",
+        "leaf",
+        "members",
+        "output",
+        "spelling",
+    )
 
     def __init__(self, depth: int, members: tuple[str, ...], fail: _Node | None) -> None:
         self.depth = depth
@@ -41,28 +53,46 @@ class _Node:
         """The stop sequence that is exactly this prefix."""
         self.output: str | None = self.complete if self.complete is not None or fail is None else fail.output
         """The longest stop sequence that ends here."""
-        self.leaf = all(len(stop) == depth for stop in members)
+        self.following = frozenset(stop[depth] for stop in members if len(stop) > depth)
+        """The characters that lead on to a child, made already or not."""
+        self.leaf = not self.following
+        self.spelling = members[0] if members else ""
 
     def prefix(self, length: int) -> str:
-        return self.members[0][:length] if length else ""
+        return self.spelling[:length]
 
 
 class StopFilter:
     """Decoded text in, surviving text out."""
 
-    __slots__ = ("removed", "_stops", "_root", "_node", "_position", "_best", "_decided", "_leading", "_blanks",
-                 "_blank_start", "_matched", "_refining", "_find_first", "_longest")
+    __slots__ = (
+        "_best",
+        "_blank_start",
+        "_blanks",
+        "_decided",
+        "_find_first",
+        "_leading",
+        "_longest",
+        "_matched",
+        "_node",
+        "_position",
+        "_refining",
+        "_root",
+        "_stops",
+        "removed",
+    )
 
     def __init__(self, stops: Sequence[str], ignore_leading: bool = False) -> None:
         """`stops`: non-empty strings, any number of them; no stops makes the filter transparent."""
         self.removed: list[tuple[int, int | None]] = []
-        """Code point ranges of the input that were dropped, in order; the end None means everything from there on."""
+        """Code point ranges of the input that were dropped, in order; the end None means everything from
+        there on."""
         self._stops = tuple(dict.fromkeys(stops))
         self._root = _Node(0, self._stops, None)
         self._node = self._root
-        self._position = 0                                  # code points consumed
-        self._best: tuple[int, int, str] | None = None      # start, end, stop: the best match so far
-        self._decided = False                               # nothing that may follow can beat `_best`
+        self._position = 0  # code points consumed
+        self._best: tuple[int, int, str] | None = None  # start, end, stop: the best match so far
+        self._decided = False  # nothing that may follow can beat `_best`
         self._leading = ignore_leading and bool(self._stops)
         self._blanks: list[str] = []
         self._blank_start = 0
@@ -74,8 +104,8 @@ class StopFilter:
 
     @property
     def matched(self) -> str | None:
-        """The stop sequence that ended the text, or None. Set as soon as the surviving text is settled; input fed
-        after that can only turn it into a longer sequence with the same start."""
+        """The stop sequence that ended the text, or None. Set as soon as the surviving text is settled;
+        input fed after that can only turn it into a longer sequence with the same start."""
         return self._matched
 
     @property
@@ -85,7 +115,7 @@ class StopFilter:
         return self._node is self._root and self._matched is None and not self._leading
 
     def skip(self, length: int) -> None:
-        """Account for `length` code points that passed by while `idle`, without looking at them again."""
+        """Account for `length` code points that passed by while `idle` and that no stop begins in."""
         self._position += length
 
     def feed(self, text: str) -> str:
@@ -94,11 +124,11 @@ class StopFilter:
             self._refine(text)
             return ""
         if not self._leading:
-            return self._feed_plain(text)
+            return self._step(text) if len(text) == 1 and self._best is None else self._feed_plain(text)
         released: list[str] = []
         offset = 0
         while offset < len(text) and self._leading:
-            released.append(self._feed_leading(text[offset:offset + _LEADING_CHUNK]))
+            released.append(self._feed_leading(text[offset : offset + _LEADING_CHUNK]))
             offset += _LEADING_CHUNK
         if offset < len(text):
             released.append(self.feed(text[offset:]))
@@ -111,10 +141,10 @@ class StopFilter:
             start, end, _stop = self._best
             base = self._position - self._node.depth
             held = self._node.prefix(self._node.depth)
-            self._pass(held[:start - base], released)
+            self._pass(held[: start - base], released)
             if self._leading:
                 self._remove_leading()
-                released.append(self._feed_leading(held[end - base:]))
+                released.append(self._feed_leading(held[end - base :]))
             else:
                 self._stop_here()
         if self._matched is None:
@@ -123,6 +153,18 @@ class StopFilter:
             self._node = self._root
         return "".join(released)
 
+    def _step(self, char: str) -> str:
+        """`_feed_plain` for one character while nothing has matched: engines that send bytes make this the
+        hot path."""
+        node = self._node
+        following = node.children.get(char) or self._advance(node, char)
+        if following.output is not None:
+            return self._feed_plain(char)
+        self._node = following
+        self._position += 1
+        length = node.depth + 1 - following.depth
+        return node.spelling[:length] if length <= node.depth else node.spelling[: length - 1] + char
+
     def _feed_plain(self, text: str) -> str:
         if self._node is self._root and self._find_first(text) is None:
             self._position += len(text)
@@ -130,9 +172,10 @@ class StopFilter:
         before = ""
         if len(text) >= _WHOLE_SEARCH_MIN and self._best is None and len(text) >= self._node.depth:
             before, text = self._skip_matchless(text)
-        released, _rest = self._scan(text)
+        released, rest = self._scan(text)
         if self._decided:
             self._stop_here()
+            self._refine(rest)
         return before + released
 
     def _skip_matchless(self, text: str) -> tuple[str, str]:
@@ -191,10 +234,10 @@ class StopFilter:
         for char in text:
             if not self._refining:
                 return
-            child = self._child(self._node, char)
-            if child is None:
+            if char not in self._node.following:
                 self._refining = False
                 return
+            child = self._node.children.get(char) or self._make_child(self._node, char)
             self._node = child
             self._refining = not child.leaf
             if child.complete is not None:
@@ -203,7 +246,8 @@ class StopFilter:
     def _scan(self, text: str) -> tuple[str, str]:
         """Step through `text` until a match is decided.
 
-        Returns what may be released of the held text and `text`, and, when a match was decided, what follows it.
+        Returns what may be released of the held text and `text`, and, when a match was decided, what was not
+        looked at yet; while matches may be ignored, all that follows the match, which is to be scanned again.
         """
         first = node = self._node
         root, best, leading = self._root, self._best, self._leading
@@ -237,28 +281,22 @@ class StopFilter:
         if best is not None and best[0] < boundary:
             boundary = best[0]
         released = _joined_slice(first, text, 0, boundary - base)
-        if not self._decided or best is None or not leading:
-            return released, ""
+        if best is None or not leading:
+            return released, text[index:]
         return released, _joined_slice(first, text, best[1] - base, first.depth + length)
 
     def _advance(self, node: _Node, char: str) -> _Node:
         """The node of the longest suffix of the text that is a prefix of some stop."""
         current: _Node | None = node
         while current is not None:
-            child = self._child(current, char)
-            if child is not None:
-                return child
+            if char in current.following:
+                return current.children.get(char) or self._make_child(current, char)
             current = current.fail
         return self._root
 
-    def _child(self, node: _Node, char: str) -> _Node | None:
-        child = node.children.get(char)
-        if child is not None:
-            return child
+    def _make_child(self, node: _Node, char: str) -> _Node:
         depth = node.depth
         members = tuple(stop for stop in node.members if len(stop) > depth and stop[depth] == char)
-        if not members:
-            return None
         fail = self._root if node.fail is None else self._advance(node.fail, char)
         child = node.children[char] = _Node(depth + 1, members, fail)
         return child
@@ -268,6 +306,6 @@ def _joined_slice(held: _Node, text: str, start: int, end: int) -> str:
     """`(held prefix + text)[start:end]` without joining them."""
     depth = held.depth
     if start >= depth:
-        return text[start - depth:end - depth]
-    head = held.members[0][start:min(end, depth)]
-    return head + text[:end - depth] if end > depth else head
+        return text[start - depth : end - depth]
+    head = held.spelling[start : min(end, depth)]
+    return head + text[: end - depth] if end > depth else head

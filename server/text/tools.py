@@ -2,21 +2,21 @@
 
     <tool_call>NAME<arg_key>K</arg_key><arg_value>V</arg_value>...</tool_call>
 
-Guarantees, for any splitting of the same input: each call comes out once, at its closing tag; text around calls is
-released as it arrives, except for a suffix that is a proper prefix of the opening tag. After an opening tag text is
-held only while it can still become a call. Nothing is lost: what does not become a call is content, markers included.
-Time is linear in the input.
+Guarantees, for any splitting of the same input: each call comes out once, at its closing tag; text around
+calls is released as it arrives, except for a suffix that is a proper prefix of the opening tag. After an
+opening tag text is held only while it can still become a call. Nothing is lost: what does not become a call
+is content, markers included. Time is linear in the input.
 
-What is a call. Blanks may stand between the parts. The block ends at the first closing tag. NAME alone, or NAME followed
-by arguments, is a call for any name; NAME followed by anything else only when the client declared the name, since
-prose mentions the marker too. A second opening tag before the first argument makes the first one prose. Only complete
-argument pairs count; of a key given twice the last value is taken.
+What is a call. Blanks may stand between the parts. The block ends at the first closing tag. NAME alone, or
+NAME followed by arguments, is a call for any name; NAME followed by anything else only when the client
+declared the name, since prose mentions the marker too. A second opening tag before the first argument makes
+the first one prose. Only complete argument pairs count; of a key given twice the last value is taken.
 
-A last call without closing tag: a half-written closing tag is dropped, then it is a call iff it holds a complete pair or
-is exactly a declared name.
+A last call without closing tag: a half-written closing tag is dropped, then it is a call iff it holds a
+complete pair or is exactly a declared name.
 
-With `salvage` a recognised call without arguments gives the text after its name, freed of argument tags and of one
-pair of parentheses, to the tool's primary parameter.
+With `salvage` a recognised call without arguments gives the text after its name, freed of argument tags and
+of one pair of parentheses, to the tool's primary parameter.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _LONGEST_TAG = len(CLOSE)
 class ToolSplitter:
     """Answer text in, `ContentDelta` and `ToolCall` pieces out."""
 
-    __slots__ = ("_signatures", "_salvage", "_stage", "_held", "_call", "_name", "inside_call")
+    __slots__ = ("_call", "_held", "_name", "_salvage", "_signatures", "_stage", "calls", "inside_call")
 
     def __init__(self, tools: Iterable[ToolSignature], salvage: bool = False) -> None:
         """`tools`: the tools offered to the model; `salvage`: COLI_TOOL_SALVAGE."""
@@ -55,25 +55,46 @@ class ToolSplitter:
         self._salvage = salvage
         self.inside_call = False
         """True while a call is open that may still be completed."""
+        self.calls = 0
+        """Calls given out so far."""
         self._stage: Callable[[str, int, list[AnswerPiece]], int] = self._outside
-        self._held = ""                 # what the stage could not settle: a prefix of a tag
-        self._call: list[str] = []      # settled text of the open call, without its opening tag
-        self._name: list[str] = []      # the name as far as it is spelled
+        self._held = ""  # what the stage could not settle: a prefix of a tag
+        self._call: list[str] = []  # settled text of the open call, without its opening tag
+        self._name: list[str] = []  # the name as far as it is spelled
 
     @property
     def idle(self) -> bool:
         """True when nothing is held, so that text without `<` passes unchanged."""
         return not self._held and not self.inside_call
 
+    @property
+    def swallowing(self) -> bool:
+        """True inside the arguments of a call with nothing held, so that text without `<` may go to
+        `swallow`."""
+        return not self._held and self._stage == self._in_arguments
+
+    def swallow(self, text: str) -> None:
+        """`feed` for text without `<` while `swallowing`."""
+        self._call.append(text)
+
     def feed(self, text: str) -> list[AnswerPiece]:
         """The pieces that `text` settles, in order; neighbouring content is one piece."""
         pieces: list[AnswerPiece] = []
-        data = self._held + text if self._held else text
-        self._held = ""
+        data = text
+        if self._held:
+            data = self._held + text
+            if not self.inside_call and data in _OPEN_PREFIXES:
+                self._held = data
+                return pieces
+            if text == "<" and not self.inside_call:
+                pieces.append(ContentDelta(self._held))
+                self._held = text
+                return pieces
+            self._held = ""
         place = 0
         while place < len(data):
             place = self._stage(data, place, pieces)
-        return _merged(pieces)
+        return pieces if len(pieces) < 2 else _merged(pieces)
 
     def finish(self) -> list[AnswerPiece]:
         """End of input: recover the open call or release it as content."""
@@ -82,9 +103,9 @@ class ToolSplitter:
         if self.inside_call:
             text = "".join((OPEN, *self._call, text))
             self._leave()
-            call = self._unclosed(text[len(OPEN):])
+            call = self._unclosed(text[len(OPEN) :])
             if call is None and (inner := text.rfind(OPEN)) > 0:
-                call = self._unclosed(text[inner + len(OPEN):])
+                call = self._unclosed(text[inner + len(OPEN) :])
                 if call is not None:
                     pieces.append(ContentDelta(text[:inner]))
             if call is not None:
@@ -94,8 +115,8 @@ class ToolSplitter:
             pieces.append(ContentDelta(text))
         return pieces
 
-    # A stage settles data from `place` on and returns where the next stage continues. What it cannot settle yet it
-    # keeps in `_held` and returns the end of the data.
+    # A stage settles data from `place` on and returns where the next stage continues. What it cannot settle
+    # yet it keeps in `_held`, and returns the end of the data.
 
     def _outside(self, data: str, place: int, pieces: list[AnswerPiece]) -> int:
         tag = data.find(OPEN, place)
@@ -139,7 +160,7 @@ class ToolSplitter:
         if data.startswith(_AFTER_NAME, end):
             self._stage = self._declared_head
             return end
-        rest = data[end:end + _LONGEST_TAG]
+        rest = data[end : end + _LONGEST_TAG]
         if any(tag.startswith(rest) for tag in _AFTER_NAME):
             self._held = rest
             return len(data)
@@ -149,7 +170,7 @@ class ToolSplitter:
         tag = _find_before_arguments(data, place)
         if tag is None:
             return self._hold_tail(data, place)
-        self._call.append(data[place:tag.start()])
+        self._call.append(data[place : tag.start()])
         if tag.group() == OPEN:
             return self._prose(tag.start(), pieces)
         self._stage = self._in_arguments
@@ -190,10 +211,11 @@ class ToolSplitter:
         if half >= 0 and body[half:] in _CLOSE_PREFIXES:
             body = body[:half]
         if body.strip() in self._signatures:
+            self.calls += 1
             return ToolCall(body.strip(), "{}")
         pairs = _pairs(body)
-        head = body[:body.find(_KEY_OPEN)].strip()
-        name = head[:_end(_match_name(head))]
+        head = body[: body.find(_KEY_OPEN)].strip()
+        name = head[: _end(_match_name(head))]
         if pairs and name and (name == head or name in self._signatures):
             return self._built(body, pairs)
         return None
@@ -209,6 +231,7 @@ class ToolSplitter:
                 bare = bare[1:-1].strip()
             if bare:
                 pairs = {signature.primary: bare}
+        self.calls += 1
         return ToolCall(name, arguments_json(pairs, signature))
 
 
@@ -232,15 +255,13 @@ def _pairs(body: str) -> dict[str, str]:
         value_end = body.find(_VALUE_CLOSE, value_start)
         if value_end < 0:
             break
-        pairs[body[key_start + len(_KEY_OPEN):key_end]] = body[value_start:value_end]
+        pairs[body[key_start + len(_KEY_OPEN) : key_end]] = body[value_start:value_end]
         place = value_end + len(_VALUE_CLOSE)
     return pairs
 
 
 def _merged(pieces: list[AnswerPiece]) -> list[AnswerPiece]:
     """Neighbouring content joined into one piece."""
-    if len(pieces) < 2:
-        return pieces
     merged: list[AnswerPiece] = []
     run: list[str] = []
     for piece in pieces:

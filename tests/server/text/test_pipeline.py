@@ -1,0 +1,206 @@
+"""The whole pipeline: splits, order, B43, and its cost in time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from server.text import ContentDelta, Pipeline, ReasoningDelta, StopMatched, Thinking, ToolCall, ToolSignature
+from server.text.utf8 import Utf8Decoder
+
+from .splitting import cuts, dense_texts, singles
+
+F = ToolSignature.from_schema("f", {"properties": {"x": {"type": "string"}}})
+GLM = ["<|user|>", "<|observation|>"]
+FRAGMENTS = [
+    "<think>",
+    "</think>",
+    "<tool_call>",
+    "</tool_call>",
+    "<arg_key>",
+    "</arg_key>",
+    "<arg_value>",
+    "</arg_value>",
+    "<tool_call>f<arg_key>x</arg_key><arg_value>é</arg_value></tool_call>",
+    *GLM,
+    "STOP",
+    "f",
+]
+Joined = tuple[str, str, list[ToolCall], str | None, str]
+
+
+def run(pieces: list[bytes], make: Callable[[], Pipeline], length_limited: bool = False) -> Joined:
+    """Joined reasoning, joined content, calls, the stop that matched and the finish reason."""
+    pipeline = make()
+    out = [piece for data in pieces for piece in pipeline.feed(data)]
+    out += pipeline.finish(length_limited=length_limited)
+    assert sum(isinstance(piece, StopMatched) for piece in out) == pipeline.stopped
+    assert all(piece.text for piece in out if isinstance(piece, (ContentDelta, ReasoningDelta)))
+    return (
+        "".join(piece.text for piece in out if isinstance(piece, ReasoningDelta)),
+        "".join(piece.text for piece in out if isinstance(piece, ContentDelta)),
+        [piece for piece in out if isinstance(piece, ToolCall)],
+        pipeline.stop_sequence,
+        pipeline.finish_reason,
+    )
+
+
+@settings(max_examples=400)
+@given(
+    st.data(),
+    dense_texts(FRAGMENTS),
+    st.sampled_from(Thinking),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+    st.lists(st.sampled_from([*GLM, "STOP", "ink>", "</"]), max_size=3),
+    st.binary(max_size=3),
+)
+def test_any_split_gives_the_same_reasoning_content_and_calls(
+    data: st.DataObject,
+    text: str,
+    thinking: Thinking,
+    with_tools: bool,
+    leading: bool,
+    length_limited: bool,
+    stops: list[str],
+    noise: bytes,
+) -> None:
+    encoded = text.encode() + noise + text.encode()[:7]
+
+    def make() -> Pipeline:
+        return Pipeline(
+            stops=stops, ignore_leading_stop=leading, thinking=thinking, tools=[F] if with_tools else None
+        )
+
+    whole = run([encoded], make, length_limited)
+    assert run(singles(encoded), make, length_limited) == whole
+    assert run(data.draw(cuts(encoded)), make, length_limited) == whole
+
+
+@given(st.binary(max_size=60))
+def test_without_stages_nothing_is_lost_or_doubled(data: bytes) -> None:
+    assert run(singles(data), Pipeline)[1] == data.decode("utf-8", "replace")
+
+
+@given(dense_texts(["word ", "<b>", "</thi", "<tool_", "<|us"]))
+def test_text_that_spells_no_marker_passes_unchanged_through_every_stage(text: str) -> None:
+    if not any(marker in text for marker in ("<think>", "</think>", "<tool_call>", *GLM)):
+        joined = run(singles(text.encode()), lambda: Pipeline(stops=GLM, thinking=Thinking.OFF, tools=[F]))
+        assert joined == ("", text, [], None, "stop")
+
+
+def test_b43_the_held_tail_of_the_stop_filter_runs_through_the_later_stages() -> None:
+    pipeline = Pipeline(stops=["k>STOP"], thinking=Thinking.ON)
+    assert pipeline.feed(b"why</thin") == [ReasoningDelta("why")]
+    assert pipeline.feed(b"k>") == []
+    assert pipeline.finish() == []
+
+    pipeline = Pipeline(stops=[">STOP"], tools=[F])
+    assert pipeline.feed(b"<tool_call>f</tool_call>") == []
+    assert pipeline.finish() == [ToolCall("f", "{}")]
+
+
+def test_a_stop_inside_a_call_recovers_what_is_complete() -> None:
+    pipeline = Pipeline(stops=["<|user|>"], tools=[F])
+    pieces = pipeline.feed(b"<tool_call>f<arg_key>x</arg_key><arg_value>1</arg_value><|user|>")
+    assert pieces + pipeline.finish(length_limited=True) == [StopMatched(), ToolCall("f", '{"x":"1"}')]
+    assert pipeline.finish_reason == "tool_calls"
+
+
+def glm() -> Pipeline:
+    return Pipeline(stops=GLM, ignore_leading_stop=True, thinking=Thinking.OFF, tools=[F])
+
+
+MEGABYTE = 1 << 20
+BODIES = {
+    "plain": b"hello world foo ",
+    "open": b"<",
+    "half a stop": b"<|use",
+    "opening tags": b"<tool_call>",
+    "declared names": b"<tool_call>f ",
+    "open values": b"<tool_call>f<arg_key>x</arg_key><arg_value>",
+    "calls": b"<tool_call>f</tool_call>",
+    "markers": b"</think>",
+    "leading stops": b"<|user|>",
+    "blanks": b" ",
+    "characters": "😀".encode(),
+    "bad bytes": b"\x85",
+}
+
+
+def cpu_seconds(work: Callable[[], None]) -> float:
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+def fed(data: bytes, size: int, make: Callable[[], Pipeline] = glm) -> Callable[[], None]:
+    def work() -> None:
+        pipeline = make()
+        for place in range(0, len(data), size):
+            pipeline.feed(data[place : place + size])
+        pipeline.finish()
+
+    return work
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES.keys())
+def test_time_is_linear_in_the_input(body: bytes) -> None:
+    """Eight times the input costs about eight times the time; quadratic work would cost sixty-four times."""
+    for small_size, pieces in ((MEGABYTE // 128, "bytes"), (MEGABYTE // 16, "whole")):
+        small, large = (body * (size // len(body)) for size in (small_size, 8 * small_size))
+        steps = (1, 1) if pieces == "bytes" else (len(small), len(large))
+        base = min(cpu_seconds(fed(small, steps[0])) for _ in range(3))
+        assert cpu_seconds(fed(large, steps[1])) <= 24 * base + 0.02
+
+
+@pytest.mark.parametrize("stop", ["a" * 1000 + "b", "a" * 20_000 + "b", "ab" * 500 + "c"], ids=len)
+def test_stops_that_overlap_themselves_cost_linear_time(stop: str) -> None:
+    def make() -> Pipeline:
+        return Pipeline(stops=[stop, stop[1:]])
+
+    text = (stop[:-1] * (MEGABYTE // len(stop) + 1)).encode()
+    small, large = text[: MEGABYTE // 128], text[: MEGABYTE // 16]
+    base = min(cpu_seconds(fed(small, 1, make)) for _ in range(3))
+    assert cpu_seconds(fed(large, 1, make)) <= 24 * base + 0.02
+
+
+def quickest(work: Callable[[], None], enough: float, attempts: int = 5) -> float:
+    """CPU seconds of the quickest attempt; no further attempt once one was quick enough."""
+    best = cpu_seconds(work)
+    for _ in range(attempts - 1):
+        if best <= enough:
+            break
+        best = min(best, cpu_seconds(work))
+    return best
+
+
+def test_a_megabyte_takes_two_seconds_in_bytes_and_a_fifth_of_a_second_in_one_piece() -> None:
+    data = (BODIES["plain"] * (MEGABYTE // 16))[:MEGABYTE]
+    assert quickest(fed(data, 1), 2.0) <= 2.0
+    nothing_but_tags = {"opening tags", "declared names", "calls", "leading stops"}
+    for name in BODIES.keys() - nothing_but_tags:
+        data = BODIES[name] * (MEGABYTE // len(BODIES[name]))
+        assert quickest(fed(data, len(data)), 0.2) <= 0.2, name
+
+
+def test_a_plain_token_costs_three_microseconds_over_decoding_it() -> None:
+    tokens = 50_000
+
+    def piped() -> None:
+        pipeline = glm()
+        for _ in range(tokens):
+            pipeline.feed(b" token")
+
+    def decoded() -> None:
+        decoder = Utf8Decoder()
+        for _ in range(tokens):
+            decoder.feed(b" token")
+
+    allowed = 3e-6 * tokens
+    assert quickest(piped, allowed) - cpu_seconds(decoded) <= allowed
