@@ -1,0 +1,82 @@
+"""A request body as a strict JSON object (http.md §2).
+
+Guarantees: what is returned came from strict UTF-8 JSON without NaN or Infinity (literal or by overflow),
+without a lone surrogate in any key or string, and not nested deeper than the limit; integers are exact at
+any length that is accepted; of duplicate keys the last one wins. Everything else is the 400
+``malformed_body``.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any, Final
+
+from generated import errors, limits
+
+_STRING_OR_BRACKET: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
+_SURROGATE_ESCAPE: Final = re.compile(r"\\u[dD][89a-fA-F]")
+_PAIR_OR_ESCAPE: Final = re.compile(
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F])|\\.", re.DOTALL
+)
+
+
+def read_object(data: bytes) -> dict[str, Any]:
+    """The JSON object in ``data``. Raises the ApiError ``malformed_body``."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise errors.malformed_body(reason="it is not UTF-8") from None
+    if _too_deep(text):
+        raise errors.malformed_body(reason="it is nested too deeply")
+    if _SURROGATE_ESCAPE.search(text) is not None and _has_lone_surrogate(text):
+        raise errors.malformed_body(reason="it holds a lone surrogate")
+    try:
+        value = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite_float)
+    except json.JSONDecodeError as fault:
+        raise errors.malformed_body(reason=f"{fault.msg} at character {fault.pos}") from None
+    except (ValueError, RecursionError) as fault:
+        raise errors.malformed_body(reason=_reason(fault)) from None
+    if not isinstance(value, dict):
+        raise errors.malformed_body(reason="the top level is not an object")
+    return value
+
+
+class _NotFinite(ValueError):
+    """A number that JSON cannot hold."""
+
+
+def _refuse_constant(word: str) -> None:
+    raise _NotFinite(f"{word} is not JSON")
+
+
+def _finite_float(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise _NotFinite("a number is out of range")
+    return number
+
+
+def _reason(fault: Exception) -> str:
+    return str(fault) if isinstance(fault, _NotFinite) else "a number has too many digits"
+
+
+def _too_deep(text: str) -> bool:
+    deepest = limits.JSON_DEPTH
+    if text.count("[") + text.count("{") <= deepest:
+        return False
+    depth = 0
+    for found in _STRING_OR_BRACKET.finditer(text):
+        token = found[0]
+        if token in "[{":
+            depth += 1
+            if depth > deepest:
+                return True
+        elif token in "]}":
+            depth -= 1
+    return False
+
+
+def _has_lone_surrogate(text: str) -> bool:
+    return any(found[1] is not None for found in _PAIR_OR_ESCAPE.finditer(text))

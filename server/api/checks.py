@@ -1,0 +1,73 @@
+"""Checking a request body in the order the spec gives, first fault wins (http.md §6, §7, §8, §16).
+
+The tables know the fields; the flow they cannot know (prompts, messages, tools …) hangs on their hooks. No
+value of a body is compared with a number here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from generated.fields import ENDPOINTS, Endpoint, FieldEnvironment, Hook
+
+from generated import errors
+from server.api.gateway import Gateway
+from server.scheduler import conversation_slot
+
+Values = dict[str, Any]
+"""Checked values by field name; hooks put theirs in under their own names."""
+
+HookHandler = Callable[[Values], None]
+
+_LONGEST_MODEL_SHOWN = 200
+
+
+def field_environment(gateway: Gateway, body: Mapping[str, Any]) -> FieldEnvironment:
+    """The facts about the server that the tables judge by."""
+    settings = gateway.settings
+    return FieldEnvironment(
+        can=gateway.model.family.can,
+        last_slot=settings.kv_slots - 1,
+        settings={
+            "max_tokens": settings.max_tokens,
+            "temperature": settings.temperature,
+            "top_p": settings.top_p,
+        },
+    )
+
+
+def require_model(body: Mapping[str, Any], served: str) -> None:
+    """404 unless the body names the served model exactly."""
+    model = body.get("model")
+    if model != served:
+        shown = model[:_LONGEST_MODEL_SHOWN] if isinstance(model, str) else "(none)"
+        raise errors.model_not_found(model=shown, served=served)
+
+
+def run_order(
+    endpoint: str,
+    order: str,
+    body: Mapping[str, Any],
+    environment: FieldEnvironment,
+    hooks: Mapping[str, HookHandler],
+) -> Values:
+    """Walk one order of an endpoint's checks over ``body`` and return the values. Raises the ApiError of
+    the first fault.
+    """
+    table: Endpoint = ENDPOINTS[endpoint]
+    values: Values = {}
+    for step in table.orders[order]:
+        if isinstance(step, Hook):
+            hooks[step.name](values)
+        else:
+            values[step.name] = step.check(body, environment)
+    return values
+
+
+def wanted_slot(gateway: Gateway, values: Values, messages: Any = None) -> int | None:
+    """The KV slot to ask for: the client's own, else the conversation's, else None for any (http.md §12)."""
+    slot: int | None = values.get("cache_slot")
+    if slot is None and messages is not None:
+        return conversation_slot(messages, gateway.settings.kv_slots)
+    return slot

@@ -1,0 +1,355 @@
+"""Running one submission for a client: gathered into a whole answer, or streamed as it comes.
+
+Both forms are sinks of the engine's reader thread. They feed the text pipeline, send STOP once when a stop
+sequence has matched, send CANCEL when the client leaves, and give the KV slot back at the terminal event,
+before anything is written (http.md §12, wire.md §5).
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from generated.frames import Data, Done, Echo, Tool
+
+from generated import errors, http
+from generated.errors import ApiError
+from server.api.admission import wait_ms
+from server.api.keepalive import KeepaliveTimer
+from server.http.exchange import ClientGone, Exchange, ResponseStream
+from server.logprobs import EchoRecords, Record, Records
+from server.scheduler import Admission
+from server.text.pieces import Piece
+from server.text.pipeline import Pipeline
+from server.wire.events import Submission
+from server.wire.requests import EngineClient, RequestHandle
+
+logger = logging.getLogger("colibri.api")
+
+
+class EngineRun:
+    """One submission under way: its handle, STOP and CANCEL, and who is told about its end."""
+
+    def __init__(self, request_id: str) -> None:
+        self._request_id = request_id
+        self._lock = threading.RLock()
+        self._handle: RequestHandle | None = None
+        self._wants_stop = False
+        self._wants_cancel = False
+
+    def start(self, engine: EngineClient, submission: Submission) -> None:
+        """Submit. Frames may arrive before this returns."""
+        handle = engine.submit(submission, self)
+        with self._lock:
+            self._handle = handle
+            stop, cancel = self._wants_stop, self._wants_cancel
+        if cancel:
+            handle.cancel()
+        elif stop:
+            handle.stop()
+
+    def cancel(self) -> None:
+        """The client is gone; from any thread, any number of times."""
+        with self._lock:
+            self._wants_cancel = True
+            handle = self._handle
+        if handle is not None:
+            handle.cancel()
+
+    def _stop(self) -> None:
+        with self._lock:
+            if self._wants_stop:
+                return
+            self._wants_stop = True
+            handle = self._handle
+        if handle is not None:
+            handle.stop()
+
+    def _log_failure(self, error: ApiError) -> None:
+        reason = error.__cause__ or error.message
+        logger.log(
+            logging.ERROR if error.status >= 500 else logging.INFO,
+            "%s failed with %s: %s", self._request_id, error.code or error.type, reason,
+        )  # fmt: skip
+
+    def on_accept(self, prompt_tokens: int | None) -> None:
+        """See :class:`server.wire.Sink`; so are the methods below."""
+
+    def on_echo(self, frames: list[Echo]) -> None: ...
+
+    def on_data(self, frames: list[Data]) -> None: ...
+
+    def on_tool(self, frames: list[Tool]) -> None: ...
+
+    def on_done(self, done: Done) -> None: ...
+
+    def on_cancelled(self) -> None: ...
+
+    def on_failure(self, error: ApiError) -> None: ...
+
+
+class Gathered(EngineRun):
+    """A generation whose answer is sent as a whole. :meth:`wait` gives the worker thread the outcome.
+
+    With ``scored`` the numbers of every generated token are kept, with ``echo`` those of the prompt's too.
+    """
+
+    def __init__(
+        self,
+        request_id: str,
+        make_pipeline: Callable[[bytes], Pipeline],
+        *,
+        scored: bool = False,
+        echo: bool = False,
+    ) -> None:
+        """``make_pipeline(pending)``: a new pipeline that starts with the bytes ``pending``, see Pipeline."""
+        super().__init__(request_id)
+        self._make_pipeline = make_pipeline
+        self._pipeline: Pipeline | None = None
+        self._over = threading.Event()
+        self._error: ApiError | None = None
+        self._pieces: list[Piece] = []
+        self._scored = scored
+        self._echoes_known = 0
+        self.echo: EchoRecords | None = EchoRecords() if echo else None
+        self.records = Records()
+        self.pending = b""
+        """Bytes the pipeline began with: the unfinished character at the end of an echoed prompt."""
+        self.done: Done | None = None
+
+    def wait(self) -> Done:
+        """Block until the end. Raises the ApiError of a failure, or ClientGone when the client left."""
+        self._over.wait()
+        if self._error is not None:
+            raise self._error
+        if self.done is None:
+            raise ClientGone
+        return self.done
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """The finished pipeline; after :meth:`wait`."""
+        assert self._pipeline is not None
+        return self._pipeline
+
+    def pieces(self) -> Sequence[Piece]:
+        """Everything the pipeline gave out; after :meth:`wait`."""
+        return self._pieces
+
+    def on_echo(self, frames: list[Echo]) -> None:
+        if self.echo is not None:
+            for frame in frames:
+                record = Record(frame.payload, frame.logprob, frame.tokens or (), frame.token_logprobs or ())
+                self.echo.add(frame.position, record)
+
+    def on_data(self, frames: list[Data]) -> None:
+        pipeline = self._pipeline or self._begin()
+        for frame in frames:
+            if self._scored:
+                record = Record(frame.payload, frame.logprob, frame.tokens or (), frame.token_logprobs or ())
+                self.records.add(record)
+            self._pieces += pipeline.feed(frame.payload)
+        if pipeline.stopped:
+            self._stop()
+
+    def on_done(self, done: Done) -> None:
+        pipeline = self._pipeline or self._begin()
+        if self.echo is not None and len(self.echo) != self._echoes_known:
+            pipeline = self._again()
+        self._pieces += pipeline.finish(length_limited=bool(done.length_limited))
+        self.done = done
+        self._over.set()
+
+    def on_cancelled(self) -> None:
+        self._over.set()
+
+    def on_failure(self, error: ApiError) -> None:
+        self._log_failure(error)
+        self._error = error
+        self._over.set()
+
+    def _begin(self) -> Pipeline:
+        if self.echo is not None:
+            self._echoes_known = len(self.echo)
+            self.pending = self.echo.pending()
+        self._pipeline = self._make_pipeline(self.pending)
+        return self._pipeline
+
+    def _again(self) -> Pipeline:
+        """Prompt read-outs came after the first generated piece: decode again behind the whole prompt."""
+        self._pieces.clear()
+        pipeline = self._begin()
+        for payload in self.records.payloads():
+            self._pieces += pipeline.feed(payload)
+        return pipeline
+
+
+class StreamDialect(Protocol):
+    """What the events of one kind of stream look like, as bytes."""
+
+    def opening(self, prompt_tokens: int | None) -> bytes:
+        """The first events, on acceptance."""
+
+    def piece(self, piece: Piece) -> bytes:
+        """The events of one piece of the pipeline; may be empty."""
+
+    def keepalive(self) -> bytes:
+        """One event that changes nothing."""
+
+    def closing(self, done: Done, pipeline: Pipeline) -> bytes:
+        """The last events; the pipeline is finished."""
+
+
+class Streamed(EngineRun):
+    """A generation whose answer is a stream, written by the engine's reader thread itself (architecture
+    decision 9).
+
+    The 200 is committed on acceptance; a failure before it is an ordinary error answer, one after it cuts
+    the stream off.
+    """
+
+    def __init__(
+        self,
+        exchange: Exchange,
+        admission: Admission,
+        pipeline: Pipeline,
+        dialect: StreamDialect,
+        keepalive: KeepaliveTimer,
+    ) -> None:
+        super().__init__(exchange.request_id)
+        self._exchange = exchange
+        self._admission = admission
+        self._pipeline = pipeline
+        self._dialect = dialect
+        self._timer = keepalive
+        self._stream: ResponseStream | None = None
+        self._held: list[bytes] = []  # events of a client that has fallen behind
+        self._behind = False
+        self.last_write = 0.0
+
+    def launch(self, engine: EngineClient, submission: Submission) -> None:
+        """Detach the exchange from its worker and submit; from here on the engine's reader thread answers."""
+        self._exchange.detach()
+        try:
+            self.start(engine, submission)
+        except Exception:
+            logger.exception("%s could not be submitted", self._request_id)
+            self._leave()
+            self._exchange.refuse(errors.engine_error())
+            return
+        self._exchange.client.on_gone(self.cancel)
+
+    def on_accept(self, prompt_tokens: int | None) -> None:
+        if prompt_tokens is not None:
+            self._exchange.note(prompt_tokens=prompt_tokens)
+        waited = str(wait_ms(self._admission))
+        try:
+            self._stream = self._exchange.open_stream([(http.X_COLIBRI_QUEUE_WAIT_MS_HEADER, waited)])
+        except ClientGone:
+            self.cancel()
+            return
+        with self._lock:
+            opening = self._dialect.opening(prompt_tokens)
+            if opening:
+                self._send(opening)
+            else:
+                self._commit(self._stream)
+        self._timer.add(self)
+
+    def on_data(self, frames: list[Data]) -> None:
+        feed, event = self._pipeline.feed, self._dialect.piece
+        events = [event(piece) for frame in frames for piece in feed(frame.payload)]
+        self._send(events[0] if len(events) == 1 else b"".join(events))
+        if self._pipeline.stopped:
+            self._stop()
+
+    def on_done(self, done: Done) -> None:
+        self._leave(completion_tokens=done.completion_tokens)
+        if done.prompt_tokens is not None:
+            self._exchange.note(prompt_tokens=done.prompt_tokens)
+        stream = self._stream
+        if stream is None:
+            return
+        pieces = self._pipeline.finish(length_limited=bool(done.length_limited))
+        event = self._dialect.piece
+        with self._lock:
+            last = [*self._held, *(event(piece) for piece in pieces)]
+            self._held.clear()
+            self._stream = None
+            stream.finish(b"".join([*last, self._dialect.closing(done, self._pipeline)]))
+
+    def on_cancelled(self) -> None:
+        self._leave()
+        with self._lock:
+            stream, self._stream = self._stream, None
+            if stream is not None:
+                stream.fail()
+
+    def on_failure(self, error: ApiError) -> None:
+        self._leave(reason=str(error.__cause__ or error.message))
+        self._log_failure(error)
+        with self._lock:
+            stream, self._stream = self._stream, None
+            if stream is None:
+                self._exchange.refuse(error)
+                return
+            if self._held:
+                self._write(stream, b"".join(self._held))
+            stream.fail()
+
+    def write_keepalive(self, silent_since: float) -> None:
+        """See :class:`server.api.keepalive.Kept`. A client that has fallen behind has bytes to come
+        anyway.
+        """
+        with self._lock:
+            if self._stream is not None and not self._behind and self.last_write == silent_since:
+                self._send(self._dialect.keepalive())
+
+    def _leave(self, **noted: object) -> None:
+        """The engine is done with the request: the slot is free, no keepalive follows."""
+        self._timer.remove(self)
+        self._admission.release()
+        self._exchange.note(**noted)
+
+    def _send(self, events: bytes) -> None:
+        if not events:
+            return
+        with self._lock:
+            stream = self._stream
+            if stream is None:
+                return
+            if self._behind:
+                self._held.append(events)
+                return
+            self._write(stream, events)
+
+    def _commit(self, stream: ResponseStream) -> None:
+        """Send the head alone: the client shall see the acceptance now."""
+        self.last_write = time.monotonic()
+        try:
+            stream.flush()
+        except ClientGone:
+            self._stream = None
+            self.cancel()
+
+    def _write(self, stream: ResponseStream, events: bytes) -> None:
+        self.last_write = time.monotonic()
+        try:
+            if not stream.write(events):
+                self._behind = True
+                stream.on_writable(self._catch_up)
+        except ClientGone:
+            self._stream = None
+            self.cancel()
+
+    def _catch_up(self) -> None:
+        """The client reads again, or has left: everything that waited goes out in one write."""
+        with self._lock:
+            self._behind = False
+            if self._stream is not None and self._held:
+                events = b"".join(self._held)
+                self._held.clear()
+                self._write(self._stream, events)

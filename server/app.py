@@ -1,0 +1,134 @@
+"""Putting the gateway together: the parts of one process, and the Flask application in front of them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+from flask import Flask
+
+from generated import errors, http
+from server.api.chat import Chat
+from server.api.completions import Completions
+from server.api.documents import Documents
+from server.api.gateway import Gateway
+from server.api.health import Health
+from server.api.keepalive import KeepaliveTimer
+from server.api.messages import Messages
+from server.api.models import Models
+from server.api.telemetry import TelemetryPages
+from server.api.views import View, get_view, install_error_handlers, post_view
+from server.engines import engine_launch
+from server.http.config import HttpConfig, Route
+from server.http.server import HttpServer
+from server.metrics import Metrics
+from server.model import ServedModel
+from server.scheduler import Scheduler
+from server.settings import Settings
+from server.wire.requests import EngineClient
+from server.wire.supervisor import EngineTimeouts
+
+logger = logging.getLogger("colibri.server")
+
+EMPTY_WITHOUT_KEY = frozenset({"/profile", "/experts"})
+"""Paths that answer without the key too, in the same shape and empty (http.md §5)."""
+
+
+def build_gateway(settings: Settings, model: ServedModel, environ: Mapping[str, str]) -> Gateway:
+    """The parts, nothing started yet. Raises EngineError when there is no engine to start."""
+    scheduler = Scheduler(
+        capacity=settings.kv_slots, max_queue=settings.max_queue, queue_timeout=settings.queue_timeout
+    )
+    timeouts = EngineTimeouts(
+        ready=settings.ready_timeout,
+        accept=settings.logprobs_accept_timeout,
+        stall=settings.engine_stall_timeout,
+        write=settings.engine_write_timeout,
+        kill=settings.engine_kill_timeout,
+        backoff_first=settings.restart_backoff_first,
+        backoff_last=settings.restart_backoff_last,
+    )
+    engine = EngineClient(
+        engine_launch(settings, model, environ),
+        timeouts,
+        family=model.family,
+        restart=not settings.no_restart,
+        on_availability=scheduler.set_availability,
+    )
+    metrics = Metrics(sorted({route.path for route in http.ROUTES}))
+    metrics.watch(scheduler.counters, engine.health)
+    return Gateway(
+        settings=settings,
+        model=model,
+        scheduler=scheduler,
+        engine=engine,
+        keepalive=KeepaliveTimer(settings.keepalive),
+        metrics=metrics,
+    )
+
+
+def create_application(gateway: Gateway) -> Flask:
+    """The WSGI application; it runs behind the HTTP layer, which has checked Host, key, path and method
+    already.
+    """
+    application = Flask("server", static_folder=None)
+    application.url_map.merge_slashes = False
+    install_error_handlers(application)
+    for (method, path), view in _views(gateway).items():
+        rule = path.replace("{id}", "<path:id>")
+        application.add_url_rule(
+            rule, f"{method} {path}", view, methods=[method], provide_automatic_options=False
+        )
+    return application
+
+
+def _views(gateway: Gateway) -> dict[tuple[str, str], View]:
+    completions, chat, messages = Completions(gateway), Chat(gateway), Messages(gateway)
+    models, telemetry, documents = Models(gateway), TelemetryPages(gateway), Documents()
+    return {
+        ("POST", "/v1/completions"): post_view(completions.create),
+        ("POST", "/v1/chat/completions"): post_view(chat.create),
+        ("POST", "/v1/messages"): post_view(messages.create),
+        ("POST", "/v1/messages/count_tokens"): post_view(messages.count),
+        ("GET", "/v1/models"): get_view(models.listing),
+        ("GET", "/v1/models/{id}"): get_view(models.single),
+        ("GET", "/health"): get_view(Health(gateway).show),
+        ("GET", "/profile"): get_view(telemetry.profile),
+        ("GET", "/experts"): get_view(telemetry.experts),
+        ("GET", "/metrics"): get_view(telemetry.metrics),
+        ("GET", "/openapi.json"): get_view(documents.openapi),
+        ("GET", "/docs"): get_view(documents.page),
+    }
+
+
+def routes() -> tuple[Route, ...]:
+    """What the HTTP layer lets through, from the spec's endpoints."""
+    methods: dict[str, set[str]] = {}
+    for route in http.ROUTES:
+        methods.setdefault(route.path, set()).add(route.method)
+    public = EMPTY_WITHOUT_KEY | set(http.OPEN_PATHS)
+    return tuple(Route(path, frozenset(allowed), path not in public) for path, allowed in methods.items())
+
+
+def create_server(gateway: Gateway) -> HttpServer:
+    """The listening HTTP server. Raises BindError when the address is taken."""
+    settings = gateway.settings
+    config = HttpConfig(
+        host=settings.host,
+        port=settings.port,
+        routes=routes(),
+        refusals=errors,
+        key=settings.api_key or None,
+        allowed_hosts=settings.allowed_host,
+        cors_origins=settings.cors_origin,
+        max_body_bytes=settings.max_body_bytes,
+        read_deadline=settings.read_deadline,
+        idle_timeout=settings.idle_timeout,
+        write_stall=settings.write_stall_timeout,
+        max_connections=settings.max_connections,
+        max_connections_per_peer=settings.max_connections_per_ip,
+        json_log=settings.log_format == "json",
+        observer=gateway.metrics,
+        on_shut_down=gateway.scheduler.shut_down,
+    )
+    return HttpServer(create_application(gateway), config)

@@ -1,0 +1,191 @@
+"""One gateway process from start to end: listen, start the engine, serve, shut down in order (http.md §13).
+
+The socket is bound before the engine starts, so an occupied port fails at once. A SIGTERM or Ctrl-C stops
+accepting, lets requests in flight finish for a bounded time, and then ends the engine. A second signal ends
+the process at once; the engine sees the end of its stdin and follows.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import signal
+import sys
+import threading
+from collections.abc import Mapping
+from logging.handlers import MemoryHandler
+from types import FrameType
+from typing import Final
+
+from server.api.gateway import Gateway
+from server.app import build_gateway, create_server
+from server.http.accesslog import RedactKey
+from server.http.server import HttpServer
+from server.model import ServedModel
+from server.settings import Settings
+from server.wire.process import EngineStartError
+
+logger = logging.getLogger("colibri.server")
+
+LISTENING: Final = "listening on "
+READY: Final = "ready"
+
+_WILDCARDS: Final = frozenset({"0.0.0.0", "::", ""})
+_HELD_RECORDS: Final = 10_000
+
+
+def serve(settings: Settings, model: ServedModel, environ: Mapping[str, str]) -> int:
+    """Serve until told to stop; returns the exit code.
+
+    Raises EngineError, BindError, or EngineStartError when the engine could not be started for the first
+    time.
+    """
+    log = _Log(settings)
+    gateway = build_gateway(settings, model, environ)
+    server = create_server(gateway)
+    process = _Process(gateway, server, log)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, process.on_signal)
+    return process.run()
+
+
+class _Process:
+    """The running gateway."""
+
+    def __init__(self, gateway: Gateway, server: HttpServer, log: _Log) -> None:
+        self._gateway = gateway
+        self._server = server
+        self._log = log
+        self._told_to_stop = False
+        self._start_error: EngineStartError | None = None
+
+    def on_signal(self, number: int, frame: FrameType | None) -> None:
+        """SIGTERM or SIGINT: stop in order; the next one is not caught."""
+        self._told_to_stop = True
+        signal.signal(number, signal.SIG_DFL)
+        self._server.shut_down(self._gateway.settings.shutdown_timeout)
+
+    def run(self) -> int:
+        """Blocks in the I/O loop."""
+        self._greet()
+        watcher = threading.Thread(target=self._await_engine, name="engine-start", daemon=True)
+        self._gateway.engine.start()
+        watcher.start()
+        try:
+            self._server.run()
+        finally:
+            self._gateway.engine.shut_down()
+            self._gateway.keepalive.close()
+        watcher.join()
+        if self._start_error is not None and not self._told_to_stop:
+            self._log.drop()
+            raise self._start_error
+        self._log.release()
+        return 0
+
+    def _await_engine(self) -> None:
+        try:
+            self._gateway.engine.wait_ready()
+        except EngineStartError as error:
+            self._start_error = error
+            self._server.shut_down(0.0)
+            return
+        self._log.release()
+        self._invite()
+
+    def _greet(self) -> None:
+        settings = self._gateway.settings
+        say(f"{LISTENING}{self._url(settings.host)}, starting the engine")
+        if settings.api_key == "":
+            say("the key is empty: no key is asked for")
+        if "*" in settings.allowed_host:
+            say("warning: --allowed-host * switches the Host guard off")
+
+    def _invite(self) -> None:
+        settings, model = self._gateway.settings, self._gateway.model
+        host = "127.0.0.1" if settings.host in _WILDCARDS else settings.host
+        url = self._url(host)
+        body = json.dumps({"model": model.id, "messages": [{"role": "user", "content": "what is 2 + 2?"}]})
+        key = " -H 'Authorization: Bearer '\"$COLI_API_KEY\"" if settings.api_key else ""
+        say(
+            f"{READY}: {model.id} ({model.family.name}), {settings.kv_slots} slot(s), API at {url}/docs. Try:"
+        )
+        say(f"  curl {url}/v1/chat/completions -H 'Content-Type: application/json'{key} -d '{body}'")
+
+    def _url(self, host: str) -> str:
+        shown = f"[{host}]" if ":" in host else host
+        return f"http://{shown}:{self._server.effective_port}"
+
+
+def say(line: str) -> None:
+    """A line for the operator, on stdout; an operator who went away does not matter."""
+    try:
+        print(line, flush=True)
+    except (OSError, ValueError):
+        logger.debug("stdout is closed")
+
+
+class _Log:
+    """The process's log on stderr. What the engine says before it is ready is held back: if it never gets
+    ready, the one line that tells why is enough.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        target = logging.StreamHandler(sys.stderr)
+        target.setFormatter(_JsonLines() if settings.log_format == "json" else _TextLines())
+        if settings.api_key:
+            target.addFilter(RedactKey(settings.api_key))
+        root = logging.getLogger()
+        root.handlers[:] = [target]
+        root.setLevel(logging.INFO)
+        self._target = target
+        self._engine = logging.getLogger("server")
+        self._held: MemoryHandler | None = MemoryHandler(
+            _HELD_RECORDS, flushLevel=logging.CRITICAL + 1, target=target, flushOnClose=False
+        )
+        self._engine.addHandler(self._held)
+        self._engine.propagate = False
+
+    def release(self) -> None:
+        """The engine is ready: print what was held, and everything from now on at once."""
+        held = self._take()
+        if held is not None:
+            held.flush()
+            held.close()
+
+    def drop(self) -> None:
+        """The engine never got ready: forget what was held."""
+        held = self._take()
+        if held is not None:
+            held.close()
+
+    def _take(self) -> MemoryHandler | None:
+        held, self._held = self._held, None
+        if held is not None:
+            self._engine.removeHandler(held)
+            self._engine.propagate = True
+        return held
+
+
+class _TextLines(logging.Formatter):
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s %(message)s")
+
+
+class _JsonLines(logging.Formatter):
+    """One JSON object a line; access lines are JSON already."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        message = record.getMessage()
+        if record.name == "colibri.access":
+            return message
+        values = {
+            "time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S%z"),
+            "event": "log",
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": message,
+        }
+        if record.exc_info:
+            values["exception"] = self.formatException(record.exc_info)
+        return json.dumps(values, ensure_ascii=False)

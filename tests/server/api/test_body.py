@@ -1,0 +1,81 @@
+"""Strict JSON bodies (http.md §2, "JSON"; bugs B32)."""
+
+from __future__ import annotations
+
+import pytest
+
+from generated import errors, limits
+from server.api.body import read_object
+
+
+def refusal(data: bytes) -> errors.ApiError:
+    with pytest.raises(errors.ApiError) as caught:
+        read_object(data)
+    assert (caught.value.name, caught.value.param, caught.value.code) == ("malformed_body", None, None)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("data", "word"),
+    [
+        (b"", "Expecting value"),
+        (b'{"a":', "Expecting value"),
+        (b"{'a':1}", "property name"),
+        (b'{"a":1,}', "property name"),
+        (b'{"a":"\xff"}', "UTF-8"),
+        (b'{"a":"\xed\xa0\xbd"}', "UTF-8"),
+        (b'{"a":"\x01"}', "control character"),
+        (b"[]", "not an object"),
+        (b"null", "not an object"),
+        (b'{"a":NaN}', "NaN"),
+        (b'{"a":-Infinity}', "-Infinity"),
+        (b'{"a":1e400}', "out of range"),
+        (b'{"a":' + b"1" * 5000 + b"}", "too many digits"),
+        (b'\xef\xbb\xbf{"a":1}', "BOM"),
+    ],
+)
+def test_section_2_what_is_not_a_strict_json_object_is_refused(data: bytes, word: str) -> None:
+    assert word in refusal(data).message
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        rb'{"a":"\ud83d"}',
+        rb'{"\udc00":1}',
+        rb'{"a":"\ude00\ud83d"}',
+        rb'{"a":"x\\\ud83d"}',
+        rb'{"a":1,"a":"\ud800x"}',
+    ],
+)
+def test_section_2_lone_surrogates_are_refused_anywhere(data: bytes) -> None:
+    assert "surrogate" in refusal(data).message
+
+
+def test_section_2_surrogate_pairs_and_escaped_backslashes_pass() -> None:
+    assert read_object(rb'{"a":"\ud83d\ude00","b":"\\ud83d"}') == {"a": "😀", "b": "\\ud83d"}
+
+
+def test_section_2_of_duplicate_keys_the_last_wins() -> None:
+    assert read_object(b'{"a":1,"a":2}') == {"a": 2}
+
+
+@pytest.mark.parametrize("opening", [b"[", b'{"a":'])
+def test_b32_nesting_beyond_the_limit_is_refused_and_at_the_limit_passes(opening: bytes) -> None:
+    def nested(levels: int) -> bytes:
+        closing = b"]" if opening == b"[" else b"}"
+        return b'{"x":' + opening * levels + b"1" + closing * levels + b"}"
+
+    assert "nested" in refusal(nested(limits.JSON_DEPTH)).message
+    assert "nested" in refusal(nested(100_000)).message
+    assert "x" in read_object(nested(limits.JSON_DEPTH - 1))
+
+
+def test_brackets_in_strings_and_side_by_side_are_no_nesting() -> None:
+    many = 3 * limits.JSON_DEPTH
+    data = b'{"s":"' + b"[{" * many + b'","l":[' + b",".join([b'["\\"["]'] * many) + b"]}"
+    assert len(read_object(data)["l"]) == many
+
+
+def test_section_6_integers_are_exact_at_any_accepted_length() -> None:
+    assert read_object(b'{"a":' + b"9" * 400 + b"}")["a"] == int("9" * 400)

@@ -1,0 +1,49 @@
+"""The keepalive timer (http.md §15, bugs B07)."""
+
+from __future__ import annotations
+
+import threading
+
+from server.api.keepalive import KeepaliveTimer
+
+
+class Stream:
+    def __init__(self, last_write: float) -> None:
+        self.last_write = last_write
+        self.written: list[float] = []
+        self.event = threading.Event()
+
+    def write_keepalive(self, silent_since: float) -> None:
+        self.written.append(silent_since)
+        self.event.set()
+
+
+def test_section_15_only_streams_silent_for_the_whole_interval_are_written_to() -> None:
+    timer = KeepaliveTimer(10.0, clock=lambda: 100.0)
+    silent, fresh, exact = Stream(80.0), Stream(90.001), Stream(90.0)
+    timer.write_due([silent, fresh, exact])
+    assert (silent.written, fresh.written, exact.written) == ([80.0], [], [90.0])
+
+
+def test_one_stream_that_fails_does_not_keep_others_from_their_keepalive() -> None:
+    class Broken(Stream):
+        def write_keepalive(self, silent_since: float) -> None:
+            raise RuntimeError("broken")
+
+    timer = KeepaliveTimer(10.0, clock=lambda: 100.0)
+    other = Stream(0.0)
+    timer.write_due([Broken(0.0), other])
+    assert other.written == [0.0]
+
+
+def test_the_thread_writes_to_registered_streams_and_ends_on_close() -> None:
+    timer = KeepaliveTimer(0.01, clock=lambda: 100.0)
+    stream = Stream(0.0)
+    timer.add(stream)
+    assert stream.event.wait(10)
+    timer.remove(stream)
+    timer.close()
+    assert "keepalive" not in {thread.name for thread in threading.enumerate()}
+    late = Stream(0.0)
+    timer.add(late)
+    assert "keepalive" not in {thread.name for thread in threading.enumerate()}

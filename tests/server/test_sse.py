@@ -1,0 +1,45 @@
+"""Bytes of server-sent events (http.md §8, §16; bugs B04)."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from server.sse import EventFrame, event, hole, json_text
+
+
+def test_section_8_an_event_is_data_and_a_blank_line() -> None:
+    assert event({"a": "é"}) == 'data: {"a":"é"}\n\n'.encode()
+
+
+def test_section_16_a_named_event_names_itself_first() -> None:
+    assert event({"type": "ping"}, "ping") == b'event: ping\ndata: {"type":"ping"}\n\n'
+
+
+@pytest.mark.parametrize(
+    ("character", "escape"), [("\u2028", "\\u2028"), ("\u2029", "\\u2029"), ("\u0085", "\\u0085")]
+)
+def test_section_8_line_breaks_of_unicode_are_escaped_and_survive(character: str, escape: str) -> None:
+    written = json_text(f"a{character}b")
+    assert written == f'"a{escape}b"'.encode()
+    assert json.loads(written) == f"a{character}b"
+
+
+def test_section_8_other_characters_with_the_same_lead_bytes_are_left_alone() -> None:
+    assert json_text("…\u00a0") == '"…\u00a0"'.encode()
+
+
+def test_section_1_numbers_that_are_not_finite_become_null() -> None:
+    assert event({"a": float("nan"), "b": float("-inf")}) == b'data: {"a":null,"b":null}\n\n'
+
+
+@pytest.mark.parametrize("text", ["", "plain", 'quote " and \\ and \n', "🙂\u2028", "\x00"])
+def test_a_frame_filled_with_text_equals_the_event_made_whole(text: str) -> None:
+    frame = EventFrame.around({"id": "x", "choices": [{"text": hole(), "n": 1}]})
+    assert frame.fill(text) == event({"id": "x", "choices": [{"text": text, "n": 1}]})
+
+
+def test_a_frame_without_a_hole_is_refused() -> None:
+    with pytest.raises(ValueError, match="no hole"):
+        EventFrame.around({"text": "fixed"})
