@@ -80,6 +80,9 @@ TARGETS: Final[tuple[Target, ...]] = (
             Output("generated/settings.py", "python/settings.py.j2"),
             Output("generated/http.py", "python/http.py.j2"),
             Output("generated/errors.py", "python/errors.py.j2"),
+            Output("generated/wire.py", "python/wire.py.j2"),
+            Output("generated/frames.py", "python/frames.py.j2"),
+            Output("generated/commands.py", "python/commands.py.j2"),
         ),
     ),
     Target(
@@ -87,6 +90,12 @@ TARGETS: Final[tuple[Target, ...]] = (
         "The HTTP API as an OpenAPI 3.1 document.",
         "codegen.views.openapi",
         (Output("generated/openapi.json"),),
+    ),
+    Target(
+        "c",
+        "The C header for engines.",
+        "codegen.views.c",
+        (Output("generated/c/colibri_wire.h", "c/colibri_wire.h.j2"),),
     ),
     Target(
         "docs",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..model import Model
+from ..model import Model, UintType
 from . import c_read, c_write
 from .c_types import uint
 
@@ -41,7 +41,13 @@ def _header(model: Model) -> dict[str, object]:
         }
         for limit in model.limits
     ]
+    identifier = model.commands[0].field("id").type
+    if not isinstance(identifier, UintType):
+        raise ValueError("request ids are unsigned integers")
     return {
+        "id_low": uint(identifier.low),
+        "id_high": uint(identifier.high),
+        "tables": c_read.tables(model.frames),
         "version": model.protocol.version,
         "fingerprint_base": model.fingerprint_base,
         "fingerprint_full": model.fingerprint_full,

@@ -6,10 +6,12 @@ typedef struct colibri_bytes {
     size_t size;
 } colibri_bytes;
 
-/* What is wrong with a message: the field by its name in the spec ("" when no single field is), and the rule. */
+/* What is wrong with a message: the field by its name in the spec ("" when no single field is), the rule, and for an
+ * extension key that does not exist the key. */
 typedef struct colibri_fault {
     const char *field;
     colibri_rule rule;
+    colibri_bytes key;
 } colibri_fault;
 
 static inline colibri_bytes colibri_text(const char *text) {
@@ -23,6 +25,7 @@ static inline bool colibri_fail(colibri_fault *fault, const char *field, colibri
     if (fault != NULL) {
         fault->field = field;
         fault->rule = rule;
+        fault->key = colibri_text("");
     }
     return false;
 }
@@ -295,4 +298,180 @@ static inline size_t colibri_refuse(colibri_fault *fault, const char *field) {
 /* Bytes of a number beyond the room that every number has: large ones are written in full. */
 static inline size_t colibri_extra_room(double value) {
     return value < 9007199254740992.0 && value > -9007199254740992.0 ? 0u : (size_t)COLIBRI_FIXED_BYTES;
+}
+
+/* ---------------------------------------------------------------- reading values */
+
+/* Any bytes but control characters, space and DEL. */
+static inline bool colibri_is_word(colibri_bytes word) {
+    size_t at;
+    for (at = 0u; at < word.size; at++) {
+        const unsigned char byte = (unsigned char)word.data[at];
+        if (byte <= 0x20u || byte == 0x7fu) {
+            return false;
+        }
+    }
+    return word.size != 0u;
+}
+
+/* An unsigned decimal. A minus sign before digits is out of range, anything else that is no digit is no number. */
+static inline colibri_rule colibri_read_uint(colibri_bytes word, uint64_t low, uint64_t high, uint64_t *value) {
+    const size_t start = word.size > 1u && word.data[0] == '-' ? 1u : 0u;
+    uint64_t number = 0u;
+    bool overflow = false;
+    size_t at;
+    for (at = start; at < word.size; at++) {
+        const char character = word.data[at];
+        uint64_t digit;
+        if (!colibri_is_digit(character)) {
+            return COLIBRI_RULE_WORD;
+        }
+        digit = (uint64_t)(character - '0');
+        overflow = overflow || number > (UINT64_MAX - digit) / 10u;
+        number = overflow ? 0u : number * 10u + digit;
+    }
+    if (word.size == 0u) {
+        return COLIBRI_RULE_WORD;
+    }
+    if (start != 0u || overflow || number < low || number > high) {
+        return COLIBRI_RULE_RANGE;
+    }
+    *value = number;
+    return COLIBRI_RULE_NONE;
+}
+
+/* The shape of a decimal number; what is beyond 19 significant digits is left to strtod. */
+typedef struct colibri_decimal {
+    uint64_t digits;
+    int exponent;
+    bool exact;
+    bool negative;
+} colibri_decimal;
+
+/* Read [+-]digits[.digits][e[+-]digits] from the whole word; the exponent only if `general`. */
+static inline bool colibri_scan_decimal(colibri_bytes word, bool general, colibri_decimal *decimal) {
+    size_t at = 0u;
+    size_t count = 0u;
+    unsigned significant = 0u;
+    decimal->digits = 0u;
+    decimal->exponent = 0;
+    decimal->exact = true;
+    decimal->negative = word.size != 0u && word.data[0] == '-';
+    if (word.size != 0u && (word.data[0] == '-' || word.data[0] == '+')) {
+        at++;
+    }
+    for (bool after_point = false; at < word.size; at++) {
+        const char character = word.data[at];
+        if (character == '.' && !after_point) {
+            after_point = true;
+        } else if (colibri_is_digit(character)) {
+            count++;
+            if (significant == 0u && character == '0') {
+                decimal->exponent -= after_point && decimal->exponent > -10000 ? 1 : 0;
+            } else if (significant < 19u) {
+                significant++;
+                decimal->digits = decimal->digits * 10u + (uint64_t)(character - '0');
+                decimal->exponent -= after_point ? 1 : 0;
+            } else {
+                decimal->exact = false;
+            }
+        } else {
+            break;
+        }
+    }
+    if (count == 0u) {
+        return false;
+    }
+    if (general && at < word.size && (word.data[at] == 'e' || word.data[at] == 'E')) {
+        const size_t sign = at + 1u < word.size && (word.data[at + 1u] == '-' || word.data[at + 1u] == '+') ? 1u : 0u;
+        const bool down = sign == 1u && word.data[at + 1u] == '-';
+        int power = 0;
+        at += 1u + sign;
+        if (at == word.size) {
+            return false;
+        }
+        for (; at < word.size && colibri_is_digit(word.data[at]); at++) {
+            power = power < 10000 ? power * 10 + (word.data[at] - '0') : power;
+        }
+        decimal->exponent += down ? -power : power;
+    }
+    return at == word.size;
+}
+
+/* The double nearest to the decimal in the word: one exact operation where that is enough, else strtod (which reads
+ * LC_NUMERIC; a program that sets it must set it to "C"). */
+static inline double colibri_to_double(colibri_bytes word, const colibri_decimal *decimal) {
+    static const double powers[23] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                      1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    double value;
+    if (decimal->exact && decimal->digits <= (UINT64_C(1) << 53u) && decimal->exponent >= -22 && decimal->exponent <= 22) {
+        value = (double)decimal->digits;
+        value = decimal->exponent < 0 ? value / powers[-decimal->exponent] : value * powers[decimal->exponent];
+        return decimal->negative ? -value : value;
+    }
+    return strtod(word.data, NULL); /* stops at the separator or line feed after the word */
+}
+
+/* A decimal, nan, inf or -inf. */
+static inline colibri_rule colibri_read_real(colibri_bytes word, double *value) {
+    colibri_decimal decimal;
+    if (colibri_scan_decimal(word, false, &decimal)) {
+        *value = colibri_to_double(word, &decimal);
+        return COLIBRI_RULE_NONE;
+    }
+    if (colibri_word_is(word, "nan")) {
+        *value = (double)NAN;
+    } else if (colibri_word_is(word, "inf")) {
+        *value = HUGE_VAL;
+    } else if (colibri_word_is(word, "-inf")) {
+        *value = -HUGE_VAL;
+    } else {
+        return COLIBRI_RULE_WORD;
+    }
+    return COLIBRI_RULE_NONE;
+}
+
+/* A finite decimal. */
+static inline colibri_rule colibri_read_finite(colibri_bytes word, double *value) {
+    const colibri_rule rule = colibri_read_real(word, value);
+    return rule == COLIBRI_RULE_NONE && !isfinite(*value) ? COLIBRI_RULE_RANGE : rule;
+}
+
+/* A decimal, possibly with an exponent, in low..high. */
+static inline colibri_rule colibri_read_ranged(colibri_bytes word, double low, double high, double *value) {
+    colibri_decimal decimal;
+    if (!colibri_scan_decimal(word, true, &decimal)) {
+        const bool known = colibri_word_is(word, "nan") || colibri_word_is(word, "inf") || colibri_word_is(word, "-inf");
+        return known ? COLIBRI_RULE_RANGE : COLIBRI_RULE_WORD;
+    }
+    *value = colibri_to_double(word, &decimal);
+    return *value >= low && *value <= high ? COLIBRI_RULE_NONE : COLIBRI_RULE_RANGE;
+}
+
+/* Split an extension word key=value; false when it is none. */
+static inline bool colibri_split_key(colibri_bytes word, size_t longest, colibri_bytes *key, colibri_bytes *value) {
+    size_t at = 0u;
+    while (at < word.size && ((word.data[at] >= 'a' && word.data[at] <= 'z') || word.data[at] == '_')) {
+        at++;
+    }
+    if (at == 0u || at > longest || at == word.size || word.data[at] != '=') {
+        return false;
+    }
+    key->data = word.data;
+    key->size = at;
+    value->data = word.data + at + 1u;
+    value->size = word.size - at - 1u;
+    return true;
+}
+
+/* The value of an extension key: at most `digits` digits, in low..high. */
+static inline colibri_rule colibri_read_key(colibri_bytes value, size_t digits, uint64_t low, uint64_t high, uint64_t *number) {
+    size_t at = 0u;
+    while (at < value.size && colibri_is_digit(value.data[at])) {
+        at++;
+    }
+    if (at == value.size && at > digits) {
+        return COLIBRI_RULE_RANGE;
+    }
+    return colibri_read_uint(value, low, high, number);
 }
