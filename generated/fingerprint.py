@@ -10,8 +10,8 @@ from typing import Final
 VERSION: Final = "1.0.0"
 """Version of the protocol."""
 
-BASE: Final = "f812a989121a6f860982afb87325c1b7ea711f4d113d48d195707871bc551e14"
+BASE: Final = "99b4d360e58ec6720b29916c375175153a54e1889cba0b2ffb25dad4107f3128"
 """What the bytes on the wire must be: equal on both sides means plain requests are understood."""
 
-FULL: Final = "c24e674f34ba76ef1006589a80c7e50dcace2c7842037ff1c457a4ee4600e724"
+FULL: Final = "b2c03b5f8ea3d03e3307646ce3de8363fcf090a9c8a3f1c58a3f36af697bacd6"
 """Everything promised, prose left out."""

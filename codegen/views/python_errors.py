@@ -1,4 +1,4 @@
-"""View of ``generated/errors.py``: one constructor per api error, and the join from wire errors as conditions.
+"""View of ``generated/errors.py``: a constructor for each api error, and the join from wire errors.
 
 Guarantees: every placeholder of a message is a keyword argument of its constructor; the patterns of
 ``details`` and ``spelled`` are regular expressions that match a whole text; a join calls constructors only
@@ -83,8 +83,8 @@ def _error(error: ApiError) -> View:
 
 
 def pattern(spelling: str) -> str:
-    """The regular expression of a pattern of the spec: ``<name>`` is a number, a last ``...`` is anything that
-    does not continue the last word.
+    """Regular expression for a pattern of the spec: ``<name>`` is a number, a last ``...`` is anything that does
+    not continue the last word.
     """
     open_ended = spelling.endswith("...")
     body = spelling.removesuffix("...").rstrip() if open_ended else spelling
