@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from . import layout as notation
 from .findings import Location
-from .model import Message, Model
+from .model import Message, Model, WireType
 
 PROSE: Final = frozenset(
     {"doc", "cause", "remedy", "note", "holds", "title", "examples", "allow", "sections", "source"}
@@ -40,6 +40,8 @@ def plain(value: Any, skip: frozenset[str] = _NEVER) -> Any:
         }
         if isinstance(value, notation.Part):
             found["part"] = type(value).__name__.lower()
+        elif isinstance(value, WireType):
+            found["kind"] = type(value).__name__.removesuffix("Type").lower()
         return found
     if isinstance(value, Mapping):
         return {key: plain(part, skip) for key, part in value.items()}

@@ -35,6 +35,7 @@ from .model import (
 )
 from .scope import (
     Frozen,
+    ItemKeys,
     Range,
     Scope,
     as_items,
@@ -226,6 +227,7 @@ def resolve_endpoints(scope: Scope) -> tuple[Endpoint, ...]:
 def _endpoint(scope: Scope, entry: Entry) -> Endpoint:
     tree, name = as_tree(entry.value), entry.key.text
     item = f"endpoint {name}"
+    keys = item_keys(entry, f"endpoints.{name}")
     method, _, route = name.partition(" ")
     own = {part.key.text: part for part in as_tree(tree.get("fields"))}
     shared: dict[str, tuple[Entry, str]] = {}
@@ -239,7 +241,7 @@ def _endpoint(scope: Scope, entry: Entry) -> Endpoint:
         steps = _steps(scope, order.value, {*own, *shared}, label, ())
         orders[order.key.text] = tuple(steps)
     reached = {step.name for steps in orders.values() for step in steps}
-    fields = [_field(scope, part, f"endpoints.{name}.fields", item) for part in own.values()]
+    fields = [_field(scope, part, f"endpoints.{name}.fields", item, keys) for part in own.values()]
     inherited = {key: part for key, part in shared.items() if key not in own}
     for field_name in _reachable(inherited, reached):
         written, use = inherited[field_name]
@@ -247,7 +249,7 @@ def _endpoint(scope: Scope, entry: Entry) -> Endpoint:
     dialect: Any = text_of(tree, "dialect", "openai")
     objects = scope.names("objects") | set(PLAIN_ANSWERS)
     return Endpoint(
-        **item_keys(entry, f"endpoints.{name}"),
+        **keys,
         method=method,
         route=route,
         dialect=dialect,
@@ -318,7 +320,7 @@ def _json_list(tree: Tree, key: str) -> tuple[JsonValue, ...]:
     return tuple(freeze(values.json_value(node)) for node in as_items(tree.get(key)))
 
 
-def _field(scope: Scope, entry: Entry, path: str, owner: str) -> RequestField:
+def _field(scope: Scope, entry: Entry, path: str, owner: str, parent: ItemKeys | None = None) -> RequestField:
     tree, name = as_tree(entry.value), entry.key.text
     item = f"{owner}, field {name}"
     kind = next((key for key in KINDS if tree.get(key) is not None), "any")
@@ -338,7 +340,7 @@ def _field(scope: Scope, entry: Entry, path: str, owner: str) -> RequestField:
     _, clamp_setting = _field_default(scope, tree, item, "clamp")
     accepted = _json_list(tree, kind) if kind == "accept" else ()
     return RequestField(
-        **item_keys(entry, f"{path}.{name}"),
+        **item_keys(entry, f"{path}.{name}", "", parent),
         kind=kind,
         schema=optional_text(tree, "schema"),
         accepted=texts_of(tree, "one_of") if kind == "one_of" else accepted,

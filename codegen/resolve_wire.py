@@ -39,6 +39,7 @@ from .model import (
 )
 from .scope import (
     Frozen,
+    ItemKeys,
     Scope,
     as_items,
     as_scalar,
@@ -182,9 +183,9 @@ def _message(
     if layout.kind != name:
         message = f"the layout starts with {layout.kind!r}, not with {name!r}"
         scope.error("resolve.layout-kind", written.location, message, item=item)
-    fields = _fields(scope, tree, layout, written, path, item, types, keys["stability"])
-    payloads = tuple(_payloads(scope, tree, layout, fields, path, item))
-    extension_keys = tuple(_keys(scope, tree, layout, path, item, types))
+    fields = _fields(scope, tree, layout, written, path, item, types, keys)
+    payloads = tuple(_payloads(scope, tree, layout, fields, keys, item))
+    extension_keys = tuple(_keys(scope, tree, layout, keys, item, types))
     return Message(
         **keys,
         direction=direction,
@@ -207,7 +208,7 @@ def _fields(
     path: str,
     item: str,
     types: Types,
-    stability: str,
+    parent: ItemKeys,
 ) -> tuple[WireField, ...]:
     described = as_tree(tree.get("fields"))
     fields = []
@@ -229,7 +230,7 @@ def _fields(
         plural = part.name if part.name.endswith("s") else f"{part.name}s"
         fields.append(
             WireField(
-                **item_keys(entry, f"{path}.fields.{part.name}", wire_type.doc, stability),
+                **item_keys(entry, f"{path}.fields.{part.name}", wire_type.doc, parent),
                 type=wire_type,
                 optional=optional,
                 repeated=repeated,
@@ -277,7 +278,7 @@ def _places(
 
 
 def _payloads(
-    scope: Scope, tree: Tree, layout: Layout, fields: tuple[WireField, ...], path: str, item: str
+    scope: Scope, tree: Tree, layout: Layout, fields: tuple[WireField, ...], parent: ItemKeys, item: str
 ) -> Iterator[Payload]:
     single = tree.entry("payload")
     entries = [single] if single is not None else list(as_tree(tree.get("payloads")))
@@ -304,12 +305,13 @@ def _payloads(
                 hint=alternatives(size.text, known, "fields"),
             )
             continue
+        path = parent["path"]
         where = f"{path}.payload" if single is not None else f"{path}.payloads.{name}"
         needs = as_scalar(inner.get("needs"))
         if needs is not None:
             scope.expect(needs, capability_names(scope), "capabilities", f"{item}, {name}")
         yield Payload(
-            **item_keys(entry, where, text_of(inner, "holds")),
+            **item_keys(entry, where, text_of(inner, "holds"), parent),
             attribute=name,
             size=text_of(inner, "size"),
             holds=text_of(inner, "holds"),
@@ -323,7 +325,9 @@ def capability_names(scope: Scope) -> set[str]:
     return set(as_tree(scope.section("families").get("capabilities")).names())
 
 
-def _keys(scope: Scope, tree: Tree, layout: Layout, path: str, item: str, types: Types) -> Iterator[Key]:
+def _keys(
+    scope: Scope, tree: Tree, layout: Layout, parent: ItemKeys, item: str, types: Types
+) -> Iterator[Key]:
     described = tree.entry("keys")
     if described is None:
         return
@@ -346,7 +350,7 @@ def _keys(scope: Scope, tree: Tree, layout: Layout, path: str, item: str, types:
         if needs is not None:
             scope.expect(needs, capability_names(scope), "capabilities", label)
         yield Key(
-            **item_keys(entry, f"{path}.keys.{name}", wire_type.doc),
+            **item_keys(entry, f"{parent['path']}.keys.{name}", wire_type.doc, parent),
             type=wire_type,
             needs=optional_text(inner, "needs"),
         )

@@ -111,8 +111,11 @@ def texts_of(tree: Tree, key: str) -> tuple[str, ...]:
     return tuple(item.text for item in as_items(tree.get(key)) if isinstance(item, Scalar))
 
 
-def item_keys(entry: Entry, path: str, doc: str = "", stability: str = "stable") -> ItemKeys:
-    """The common keys of the item written at ``entry``; ``doc`` and ``stability`` are what it inherits."""
+def item_keys(entry: Entry, path: str, doc: str = "", parent: ItemKeys | None = None) -> ItemKeys:
+    """The common keys of the item written at ``entry``.
+
+    ``doc`` is what it says when it has none of its own; stability and since come from ``parent``.
+    """
     tree = as_tree(entry.value)
     deprecated = tree.get("deprecated")
     gone = as_tree(deprecated)
@@ -126,8 +129,8 @@ def item_keys(entry: Entry, path: str, doc: str = "", stability: str = "stable")
         name=entry.key.text,
         doc=" ".join(text_of(tree, "doc", doc).split()),
         location=entry.key.location,
-        since=text_of(tree, "since", FIRST_RELEASE),
-        stability=text_of(tree, "stability", stability),
+        since=text_of(tree, "since", parent["since"] if parent else FIRST_RELEASE),
+        stability=text_of(tree, "stability", parent["stability"] if parent else "stable"),
         deprecated=None
         if deprecated is None
         else Deprecation(
