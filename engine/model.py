@@ -6,11 +6,19 @@ only hands it back to `Chooser.choose` and `Model.numbers`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 Row = Any
+
+
+class Rows(Protocol):
+    """Rows in order of position or slot."""
+
+    def __iter__(self) -> Iterator[Row]: ...
+
+    def __getitem__(self, index: int, /) -> Row: ...
 
 
 class InvalidGrammar(ValueError):
@@ -97,11 +105,11 @@ class Model(Protocol):
         """
         ...
 
-    def prefill(self, slot: int, tokens: Sequence[int], *, every_position: bool) -> Sequence[Row]:
+    def prefill(self, slot: int, tokens: Sequence[int], *, every_position: bool) -> Rows:
         """Compute the next tokens of a slot's prompt; rows of each position, or of the last one only."""
         ...
 
-    def decode(self, slots: Sequence[int], tokens: Sequence[int]) -> Sequence[Row]:
+    def decode(self, slots: Sequence[int], tokens: Sequence[int]) -> Rows:
         """Append one token to each of the slots (ascending, distinct); one row per slot."""
         ...
 

@@ -82,6 +82,8 @@ class DecodeStep:
         self._count = len(slots)
         self._slots = np.array(slots)
         self._block, self._offset = np.divmod(np.array(positions), BLOCK)
+        self._rows = cache._tiling.rows(self._count)
+        self._result = np.zeros((self._rows, cache._heads, cache._group, cache._dim), dtype=np.float32)
         for slot, position in zip(slots, positions, strict=True):
             row = cache._visible[slot].reshape(-1)
             row[: position + 1] = 0.0
@@ -124,12 +126,11 @@ class DecodeStep:
             wide = np.zeros((queries.shape[0], cache._heads, rows, cache._dim), dtype=np.float32)
             wide[:, :, : cache._group] = queries
             queries = wide
-        result = np.zeros((queries.shape[0], cache._heads, cache._group, cache._dim), dtype=np.float32)
         for part, held, blocks, mask in self._runs:
             stored = (cache._keys[layer, held, :, :blocks], cache._values[layer, held, :, :blocks])
             attended = _attend(cache._tiling, queries[part], *stored, mask)
-            result[part] = attended[:, :, : cache._group, : cache._dim]
-        return result.reshape(queries.shape[0], -1)
+            self._result[part] = attended[:, :, : cache._group, : cache._dim]
+        return self._result.reshape(self._rows, -1)
 
 
 class PrefillStep:

@@ -123,7 +123,7 @@ class Transformer:
 
     def _mlp(self, layer: Layer, x: Floats) -> Floats:
         inner = self.config.intermediate
-        both = layer.gate_up(x / inverse_rms(x, self._epsilon_sum))
+        both = layer.negated_gate_up(x / inverse_rms(x, self._epsilon_sum))
         return layer.down(silu_product(both[:, :inner], both[:, inner : 2 * inner]))[:, : self.config.hidden]
 
     def _logits(self, x: Floats) -> Floats:

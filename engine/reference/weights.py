@@ -29,7 +29,8 @@ class Layer:
     query_key_scale: Floats | None
     """(heads + kv heads, head_dim) scale after the per-head norm of qwen3, else None."""
     output: Projection
-    gate_up: Projection
+    negated_gate_up: Projection
+    """Gate and up of the MLP with their signs turned, as `kernels.silu_product` wants them."""
     down: Projection
     after_attention: Floats | None
     after_mlp: Floats | None
@@ -129,7 +130,9 @@ def _load_layer(
         ),
         query_key_scale=query_key_scale,
         output=Projection(arena, tiling, output.T, output_bias),
-        gate_up=Projection(arena, tiling, _after_norm(before_mlp, gate_up), gate_up_bias),
+        negated_gate_up=Projection(
+            arena, tiling, -_after_norm(before_mlp, gate_up), None if gate_up_bias is None else -gate_up_bias
+        ),
         down=Projection(arena, tiling, down.T, down_bias),
         after_attention=after_attention,
         after_mlp=after_mlp,
