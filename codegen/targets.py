@@ -93,9 +93,12 @@ TARGETS: Final[tuple[Target, ...]] = (
     ),
     Target(
         "c",
-        "The C header for engines.",
+        "The C header for engines, and the program that shows the tests what it makes of a message.",
         "codegen.views.c",
-        (Output("generated/c/colibri_wire.h", "c/colibri_wire.h.j2"),),
+        (
+            Output("generated/c/colibri_wire.h", "c/colibri_wire.h.j2"),
+            Output("generated/c/agree.c", "c/agree.c.j2"),
+        ),
     ),
     Target(
         "docs",

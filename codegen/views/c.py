@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..model import Model, UintType
-from . import c_read, c_write
+from . import c_agree, c_read, c_write
 from .c_types import uint
 
 HEADER = "generated/c/colibri_wire.h"
+AGREE = "generated/c/agree.c"
 
 RULES = (
     "none",
@@ -28,7 +29,11 @@ RULES = (
 
 def build(model: Model) -> Mapping[str, object]:
     """Outputs of the C target."""
-    return {HEADER: _header(model)}
+    agree = {
+        "frames": [c_agree.shown(message) for message in (*model.frames, model.handshake.message)],
+        "commands": [c_agree.shown(message) for message in model.commands],
+    }
+    return {HEADER: _header(model), AGREE: agree}
 
 
 def _header(model: Model) -> dict[str, object]:

@@ -36,12 +36,9 @@ class Reader:
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """A byte count in the header: its word's place and range, and the member it fills."""
+    """A byte count in the header: the place of its word, the kind being 0."""
 
     place: int
-    low: str
-    high: str
-    member: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +88,13 @@ def miscounted(message: Message) -> str:
 
 
 def _sizes(message: Message, parts: tuple[Part, ...], place: int) -> list[Size]:
-    by_size = {payload.size: payload.attribute for payload in message.payloads}
+    by_size = {payload.size for payload in message.payloads}
     found: list[Size] = []
     for part in parts:
         if isinstance(part, Optional):
             return found + _sizes(message, part.parts, place)
         if isinstance(part, Word) and part.name in by_size:
-            kind = message.field(part.name).type
-            if isinstance(kind, UintType):
-                found.append(Size(place, uint(kind.low), uint(kind.high), by_size[part.name]))
+            found.append(Size(place))
         place += 1
     return found
 

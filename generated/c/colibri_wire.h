@@ -1693,7 +1693,7 @@ typedef enum colibri_command_kind {
 typedef struct colibri_command {
     colibri_command_kind kind;
     uint64_t id;
-    size_t payload_bytes;
+    uint64_t payload_bytes;
     union {
         colibri_submit submit;
         colibri_image image;
@@ -1918,8 +1918,8 @@ static inline bool colibri_read_cancel(colibri_line line, size_t words, colibri_
     return rule == COLIBRI_RULE_NONE;
 }
 
-/* The byte count in word number `place` (the kind is 0); false when there is none or it is out of range. */
-static inline bool colibri_framed_size(colibri_line line, size_t place, uint64_t low, uint64_t high, uint64_t *size) {
+/* The number in word number `place` (the kind is 0); false when there is none or it is out of range. */
+static inline bool colibri_number_at(colibri_line line, size_t place, uint64_t low, uint64_t high, uint64_t *number) {
     colibri_bytes word;
     size_t at;
     for (at = 0u; at <= place; at++) {
@@ -1927,15 +1927,18 @@ static inline bool colibri_framed_size(colibri_line line, size_t place, uint64_t
             return false;
         }
     }
-    return colibri_read_uint(word, low, high, size) == COLIBRI_RULE_NONE;
+    return colibri_read_uint(word, low, high, number) == COLIBRI_RULE_NONE;
 }
 
+/* Most bytes a refused header can name: more is not a byte count anybody can send. */
+#define COLIBRI_LARGEST_SIZE UINT64_C(0x7fffffffffffffff)
+
 /* Where the command ends, whatever else is wrong with it: fills kind, id and payload_bytes. */
-static inline void colibri_frame_command(colibri_line line, size_t words, colibri_command *command) {
+static inline void colibri_frame_command(colibri_line line, colibri_command *command) {
     const colibri_line start = line;
     colibri_bytes word;
-    uint64_t size = 0u;
-    (void)size;
+    uint64_t number = 0u;
+    bool named = false;
     command->kind = COLIBRI_COMMAND_UNKNOWN;
     command->id = 0u;
     command->payload_bytes = 0u;
@@ -1943,43 +1946,45 @@ static inline void colibri_frame_command(colibri_line line, size_t words, colibr
         return;
     }
     if (colibri_word_is(word, "SUBMIT")) {
+        bool readable = true;
         command->kind = COLIBRI_COMMAND_SUBMIT;
-        if (words > 3u) {
-            if (!colibri_framed_size(start, 3u, 0u, 16777216u, &size)) {
-                command->payload_bytes = 0u;
-                size = 0u;
-            } else {
-                command->payload_bytes += (size_t)size + 1u;
-            }
+        readable = readable && colibri_number_at(start, 3u, 0u, COLIBRI_LARGEST_SIZE, &number);
+        if (readable) {
+            command->payload_bytes += number;
+            named = true;
         }
-        if (words > 7u) {
-            if (!colibri_framed_size(start, 7u, 0u, 1048576u, &size)) {
-                command->payload_bytes = 0u;
-                size = 0u;
-            } else {
-                command->payload_bytes += (size_t)size + 0u;
-            }
+        readable = readable && colibri_number_at(start, 7u, 0u, COLIBRI_LARGEST_SIZE, &number);
+        if (readable) {
+            command->payload_bytes += number;
+            named = true;
         }
+        (void)readable;
     }
     if (colibri_word_is(word, "IMAGE")) {
+        bool readable = true;
         command->kind = COLIBRI_COMMAND_IMAGE;
-        if (words > 2u) {
-            if (!colibri_framed_size(start, 2u, 1u, 67108864u, &size)) {
-                command->payload_bytes = 0u;
-                size = 0u;
-            } else {
-                command->payload_bytes += (size_t)size + 1u;
-            }
+        readable = readable && colibri_number_at(start, 2u, 0u, COLIBRI_LARGEST_SIZE, &number);
+        if (readable) {
+            command->payload_bytes += number;
+            named = true;
         }
+        (void)readable;
     }
     if (colibri_word_is(word, "STOP")) {
+        bool readable = true;
         command->kind = COLIBRI_COMMAND_STOP;
+        (void)readable;
     }
     if (colibri_word_is(word, "CANCEL")) {
+        bool readable = true;
         command->kind = COLIBRI_COMMAND_CANCEL;
+        (void)readable;
     }
-    if (words > 1u && !colibri_framed_size(start, 1u, 1u, UINT64_C(18446744073709551615), &command->id)) {
-        command->id = 0u;
+    if (named) {
+        command->payload_bytes++;
+    }
+    if (command->kind != COLIBRI_COMMAND_UNKNOWN && colibri_number_at(start, 1u, 1u, UINT64_C(18446744073709551615), &number)) {
+        command->id = number;
     }
 }
 
@@ -1991,7 +1996,7 @@ static inline bool colibri_read_command(const char *data, size_t size, colibri_c
     line.at = data;
     line.end = data + size;
     words = colibri_count_words(line);
-    colibri_frame_command(line, words, command);
+    colibri_frame_command(line, command);
     (void)colibri_next_word(&line, &word);
     switch (command->kind) {
     case COLIBRI_COMMAND_SUBMIT:
