@@ -80,6 +80,7 @@ TARGETS: Final[tuple[Target, ...]] = (
             Output("generated/settings.py", "python/settings.py.j2"),
             Output("generated/http.py", "python/http.py.j2"),
             Output("generated/errors.py", "python/errors.py.j2"),
+            Output("generated/fields.py", "python/fields.py.j2"),
             Output("generated/wire.py", "python/wire.py.j2"),
             Output("generated/frames.py", "python/frames.py.j2"),
             Output("generated/commands.py", "python/commands.py.j2"),
@@ -99,6 +100,12 @@ TARGETS: Final[tuple[Target, ...]] = (
             Output("generated/c/colibri_wire.h", "c/colibri_wire.h.j2"),
             Output("generated/c/agree.c", "c/agree.c.j2"),
         ),
+    ),
+    Target(
+        "schema",
+        "The shape of the spec file as JSON Schema, for editors.",
+        "codegen.views.spec_schema",
+        (Output("generated/protocol.schema.json"),),
     ),
     Target(
         "docs",
