@@ -13,6 +13,7 @@ from codegen.model import Item, Model, Setting, StateTable
 from codegen.render import python_literal
 from codegen.views import python_text as text
 from codegen.views.python_errors import errors_view
+from codegen.views.python_fields import fields_view
 from codegen.views.python_frames import commands_view, frames_view
 from codegen.views.python_wire import wire_view
 
@@ -31,6 +32,7 @@ def build(model: Model) -> dict[str, View | str]:
         "generated/settings.py": _settings(model),
         "generated/http.py": _http(model),
         "generated/errors.py": errors_view(model),
+        "generated/fields.py": fields_view(model),
         "generated/wire.py": wire_view(model),
         "generated/frames.py": frames_view(model),
         "generated/commands.py": commands_view(model),

@@ -83,8 +83,8 @@ def _error(error: ApiError) -> View:
 
 
 def pattern(spelling: str) -> str:
-    """Regular expression for a pattern of the spec: ``<name>`` is a number, a last ``...`` is anything that does
-    not continue the last word.
+    """Regular expression for a pattern of the spec: ``<name>`` is a number, a last ``...`` is anything that
+    does not continue the last word.
     """
     open_ended = spelling.endswith("...")
     body = spelling.removesuffix("...").rstrip() if open_ended else spelling

@@ -26,7 +26,7 @@ LOCALS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """An attribute of a message class and argument of its writer. ``element``: the type of a tuple's members."""
+    """An attribute of a message class and argument of its writer. ``element``: type of a tuple's members."""
 
     name: str
     type: str

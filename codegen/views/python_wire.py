@@ -388,7 +388,7 @@ def _extend_parts(message: Message, parts: tuple[Part, ...], pad: str) -> list[S
 
 
 def signature(message: Message) -> str:
-    """Arguments of the writer, in the order of the attributes; the rest of a line comes as further arguments."""
+    """Arguments of the writer in the order of the attributes; the rest of a line are further arguments."""
     given = [_argument(attribute) for attribute in writer_attributes(message)]
     lead = len(f"def {writer_name(message)}(")
     return text.listing("", given, "", indent=0, used=lead + len(") -> bytes"))
