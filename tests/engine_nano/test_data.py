@@ -1,0 +1,119 @@
+"""The training data of the embedded model: right answers, a pure function of the seed, held-out parts kept out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from itertools import islice
+from random import Random
+
+import pytest
+
+from engine.nano import MODEL_DIRECTORY, tool_tasks
+from engine.nano.arithmetic import arithmetic_exercise, reason_difference, reason_sum, solve
+from engine.nano.chat_tasks import TURNS, copy
+from engine.nano.corpus import load_corpus
+from engine.nano.documents import document, documents
+from engine.nano.exercise import pair_is_held_out, text_is_held_out
+from engine.nano.layout import SPECIAL_TOKENS, TAG_TOKENS
+
+RESULT = re.compile(r"(\d+) ([-+*/]) (\d+) = (-?\d+)\.")
+CALCULATE = {"+": int.__add__, "-": int.__sub__, "*": int.__mul__, "/": int.__floordiv__}
+
+
+def text_of(seed: int, number: int, long: bool = False) -> str:
+    return "".join(segment.text for segment in document(seed, number, long))
+
+
+def test_documents_are_a_pure_function_of_seed_and_number() -> None:
+    digest = hashlib.sha256()
+    for number in range(300):
+        digest.update(text_of(5, number).encode())
+    again = hashlib.sha256("".join(text_of(5, number) for number in range(300)).encode())
+    assert digest.hexdigest() == again.hexdigest()
+    assert text_of(5, 7) == "".join(part.text for part in next(islice(documents(5), 7, None)))
+    assert text_of(5, 7) != text_of(6, 7)
+
+
+def test_every_result_in_the_training_data_is_right() -> None:
+    checked = 0
+    for number in range(1500):
+        for first, sign, second, result in RESULT.findall(text_of(11, number)):
+            assert CALCULATE[sign](int(first), int(second)) == int(result)
+            checked += 1
+    assert checked > 1000
+
+
+def test_held_out_pairs_never_occur_in_training_documents() -> None:
+    for number in range(1500):
+        for first, sign, second, _ in RESULT.findall(text_of(12, number)):
+            if sign in "+-":
+                assert not pair_is_held_out(int(first), int(second)), (first, second)
+
+
+def test_held_out_words_are_never_copied_in_training() -> None:
+    random = Random(3)
+    known = {word.lower() for word in (*load_corpus().words, *load_corpus().names)}
+    for _ in range(500):
+        for word in copy(random).answer.rstrip("!.").split():
+            if word.isalpha() and word.lower() not in known and word not in " ".join(load_corpus().cities):
+                assert not text_is_held_out(word) or not word.islower()
+        place = tool_tasks.place(random, held_out=False)
+        assert not text_is_held_out(place.split(",")[0])
+        assert text_is_held_out(tool_tasks.place(random, held_out=True).split(",")[0])
+
+
+def test_examined_pairs_are_held_out() -> None:
+    random = Random(4)
+    for _ in range(200):
+        exercise = arithmetic_exercise(random, "+", 3, held_out=True)
+        match = RESULT.fullmatch(exercise.answer)
+        assert match is not None
+        assert pair_is_held_out(int(match[1]), int(match[3]))
+
+
+def test_column_methods() -> None:
+    assert reason_sum(347, 285) == (
+        "ones: 7+5=12, write 2, carry 1. tens: 1+4+8=13, write 3, carry 1. "
+        "hundreds: 1+3+2=6, write 6, carry 0. So 632."
+    )
+    assert reason_difference(305, 92) == (
+        "305-92. ones: 5-2=3, borrow 0. tens: 10-9=1, borrow 1. hundreds: 3-1-0=2, borrow 0. So 213."
+    )
+    assert reason_difference(47, 62) == (
+        "47 is less than 62, so the answer is minus 62-47. "
+        "ones: 12-7=5, borrow 1. tens: 6-1-4=1, borrow 0. So -15."
+    )
+    assert solve("/", 84, 7) == ("12 times 7 is 84.", "84 / 7 = 12.")
+
+
+@pytest.mark.parametrize("make", [make for make, _ in TURNS])
+def test_no_turn_contains_a_marker(make: object) -> None:
+    random = Random(9)
+    for _ in range(30):
+        exercise = make(random)  # type: ignore[operator]
+        for text in (exercise.question, exercise.reasoning, exercise.answer):
+            assert text
+            assert not any(token in text for token in (*SPECIAL_TOKENS, *TAG_TOKENS))
+
+
+def test_tool_results_and_declarations_are_json() -> None:
+    random = Random(10)
+    for _ in range(300):
+        exercise = tool_tasks.tool_exercise(random)
+        function = exercise.tool.get("function", exercise.tool)
+        assert function["name"] == exercise.name
+        assert [key for key, _ in exercise.arguments] == list(function["parameters"]["properties"])[
+            : len(exercise.arguments)
+        ]
+        if exercise.result.startswith("{"):
+            json.loads(exercise.result)
+
+
+def test_tokenizer_is_the_one_the_data_gives() -> None:
+    from engine.nano.tokenizer_training import train_tokenizer
+
+    committed = (MODEL_DIRECTORY / "tokenizer.json").read_text(encoding="utf-8")
+    assert json.loads(train_tokenizer().to_str()) == json.loads(committed)
