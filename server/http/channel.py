@@ -268,7 +268,7 @@ class Channel:
         if self.exchange is not exchange:
             return False
         self.exchange = None
-        self._close_after = not keep_alive
+        self._close_after = not keep_alive or self.server.is_shutting_down
         self._reset_after = reset
         self.phase = Phase.FLUSHING
         if self._output.pending:

@@ -57,8 +57,7 @@ def listen(host: str, port: int, backlog: int) -> socket.socket:
         family, _, _, _, address = min(candidates, key=lambda found: found[0] != socket.AF_INET)
         return socket.create_server(address, family=family, backlog=backlog)
     except OSError as fault:
-        reason = fault.strerror or str(fault)
-        raise BindError(fault.errno, f"cannot listen on {shown}: {reason}") from None
+        raise BindError(f"cannot listen on {shown}: {fault.strerror or fault}") from None
 
 
 class HttpServer(TcpWSGIServer):  # type: ignore[misc]  # waitress has no types
@@ -129,6 +128,9 @@ class HttpServer(TcpWSGIServer):  # type: ignore[misc]  # waitress has no types
         self._stop_accepting()
         if self.config.on_shut_down is not None:
             self.config.on_shut_down()
+        self._close_quiet_channels()
+
+    def _close_quiet_channels(self) -> None:
         for channel in list(self._channels):
             if channel.is_quiet:
                 channel.close(None)
@@ -154,6 +156,8 @@ class HttpServer(TcpWSGIServer):  # type: ignore[misc]  # waitress has no types
         self.trigger.close()
 
     def _look_at_deadlines(self, now: float) -> None:
+        if self.is_shutting_down:
+            self._close_quiet_channels()
         for channel in list(self._channels):
             channel.check_deadlines(now)
         if self._accept_again and now >= self._accept_again and self.accepting:
@@ -258,9 +262,9 @@ class HttpServer(TcpWSGIServer):  # type: ignore[misc]  # waitress has no types
         """A request is over."""
         record = exchange.record
         record.close(outcome)
+        self._access_log.write(record)
         if self.config.observer is not None:
             self.config.observer.ended(record)
-        self._access_log.write(record)
 
 
 class _TriggerHandler:
