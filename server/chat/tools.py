@@ -1,0 +1,144 @@
+"""Declared tools and the choice among them (http.md §10).
+
+Guarantees: a declaration has a non-empty name and an object of parameters or none; `ToolUse` says what is offered to
+the model and parsed from its answer, which is the same set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from generated import errors, families
+from server.text import ToolSignature
+
+_WORDS = ("none", "auto", "required")
+
+
+@dataclass(frozen=True, slots=True)
+class ToolDeclaration:
+    """A tool as the client declared it; `parameters` is a JSON schema."""
+
+    name: str
+    description: str | None = None
+    parameters: Mapping[str, Any] | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """The wrapped form that chat templates expect."""
+        function: dict[str, Any] = {"name": self.name}
+        if self.description is not None:
+            function["description"] = self.description
+        if self.parameters is not None:
+            function["parameters"] = self.parameters
+        return {"type": "function", "function": function}
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUse:
+    """What the model may call. `must`: None, or "any" when it has to call one of the offered tools, "named" when
+    only the one tool the client named is offered and has to be called."""
+
+    offered: tuple[ToolDeclaration, ...] = ()
+    must: Literal["any", "named"] | None = None
+
+    @property
+    def active(self) -> bool:
+        """Tools are offered, and calls are parsed from the answer."""
+        return bool(self.offered)
+
+    @property
+    def signatures(self) -> list[ToolSignature]:
+        """What the text pipeline needs to know."""
+        return [ToolSignature.from_schema(tool.name, tool.parameters) for tool in self.offered]
+
+    @property
+    def instruction(self) -> str:
+        """The sentence the model is told when it has no choice, else `""`."""
+        if self.must == "named":
+            return f"You must call the tool {self.offered[0].name} now."
+        return "You must call one of the tools now." if self.must == "any" else ""
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredTools:
+    """The declarations of a request and the field they came in."""
+
+    tools: tuple[ToolDeclaration, ...] = field(default=())
+    param: str = "tools"
+
+
+def read_tools(body: Mapping[str, object]) -> DeclaredTools:
+    """The field `tools`, else `functions`; null and `[]` are absent. Raises invalid_value."""
+    for param in ("tools", "functions"):
+        value = body.get(param)
+        if value is None or value == []:
+            continue
+        if not isinstance(value, list):
+            raise errors.invalid_value(param=param, message=f"{param} must be a list of declarations.")
+        return DeclaredTools(
+            tuple(_read_tool(entry, f"{param}.{index}") for index, entry in enumerate(value)), param
+        )
+    return DeclaredTools()
+
+
+def _read_tool(entry: object, path: str) -> ToolDeclaration:
+    if not isinstance(entry, dict):
+        raise errors.invalid_value(param=path, message="A tool must be an object.")
+    function = entry.get("function", entry)
+    path = f"{path}.function"
+    if not isinstance(function, dict):
+        raise errors.invalid_value(param=path, message="The function of a tool must be an object.")
+    name = function.get("name")
+    if not isinstance(name, str) or not name:
+        raise errors.invalid_value(
+            param=f"{path}.name", message="The name of a tool must be a non-empty string."
+        )
+    parameters = function.get("parameters")
+    if not isinstance(parameters, (dict, type(None))):
+        raise errors.invalid_value(
+            param=f"{path}.parameters", message="The parameters of a tool must be a JSON schema object."
+        )
+    description = function.get("description")
+    return ToolDeclaration(name, description if isinstance(description, str) else None, parameters)
+
+
+def choose_tools(declared: DeclaredTools, choice: object, family: families.Family) -> ToolUse:
+    """The field `tool_choice` held against the declarations. Raises unsupported_value, invalid_value or, when the
+    family has no tool syntax and tools are to be offered, unsupported_parameter."""
+    if isinstance(choice, str) and choice not in _WORDS:
+        raise errors.unsupported_value(
+            param="tool_choice",
+            message=f"tool_choice must be one of {', '.join(_WORDS)}, or name a declared tool.",
+        )
+    if choice == "none":
+        return ToolUse()
+    if choice is not None and not declared.tools:
+        raise errors.invalid_value(param="tool_choice", message="tool_choice needs declared tools.")
+    if isinstance(choice, (str, type(None))):
+        use = ToolUse(declared.tools, "any" if choice == "required" else None)
+    else:
+        use = ToolUse((_named(declared, choice),), "named")
+    return offered_to(use, family)
+
+
+def offered_to(use: ToolUse, family: families.Family) -> ToolUse:
+    """`use`, unless the family cannot be offered tools. Raises unsupported_parameter."""
+    if use.active and families.TOOLS not in family.can:
+        raise errors.unsupported_parameter(
+            param="tools", message=f"Models of the family {family.name} are not served with tools."
+        )
+    return use
+
+
+def _named(declared: DeclaredTools, choice: object) -> ToolDeclaration:
+    name: object = None
+    if isinstance(choice, dict) and choice.get("type", "function") == "function":
+        function = choice.get("function", choice)
+        name = function.get("name") if isinstance(function, dict) else None
+    tool = next((tool for tool in declared.tools if tool.name == name), None)
+    if tool is None:
+        raise errors.invalid_value(
+            param="tool_choice", message="tool_choice must name one of the declared tools."
+        )
+    return tool
