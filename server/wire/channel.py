@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import Final
 
 from generated.states import ConnectionState
-
 from server.wire.connection import NO_DEADLINE, Connection
 from server.wire.events import Event, Sink, Submission
 from server.wire.inflight import Request

@@ -19,24 +19,21 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
-
-from generated.states import CONNECTION, CONNECTION_INITIAL, ConnectionState, RequestState
+from typing import Any, Final
 
 from generated import commands, errors, frames
+from generated.states import CONNECTION, CONNECTION_INITIAL, ConnectionState, RequestState
+from generated.wire import ProtocolFault
 from server.wire.capability import ExtensionSupport, PendingProbe, probe_for, unsupported_error
 from server.wire.events import (
     ConnectionLost,
-    Echoes,
     EngineReady,
     Event,
     Outgoing,
-    Pieces,
     Sink,
     Submission,
     TelemetryFrame,
-    Tools,
-    WireFailure,
+    caused,
     write_failure,
 )
 from server.wire.inflight import InFlight, Request
@@ -182,7 +179,7 @@ class Connection:
 
     def receive_data(self, data: bytes, now: float) -> None:
         """Consume what one read returned; consecutive frames of one request become one event."""
-        received = self._reader.feed(data)
+        received: list[Any] = self._reader.feed(data)
         if not received:
             return
         self._now = self.last_frame_at = now
@@ -232,7 +229,7 @@ class Connection:
         failure = write_failure(outgoing.kind)
         request = outgoing.request
         if request is not None:
-            self._fail(request, "write_failed", errors.engine_error(), str(failure))
+            self._fail(request, "write_failed", errors.engine_error(), failure)
         self._leave("fault", f"{failure}: {reason}", reported=request is not None)
 
     def shut_down(self, now: float) -> None:
@@ -288,7 +285,7 @@ class Connection:
     def _frame_handlers(self) -> dict[type[object], Callable[..., None]]:
         handlers: dict[type[object], Callable[..., None]] = {
             frames.Ready: self._on_ready,
-            frames.ProtocolFault: self._on_fault,
+            ProtocolFault: self._on_fault,
             frames.Accept: self._on_accept,
             frames.Done: self._on_done,
             frames.Error: self._on_error,
@@ -303,7 +300,7 @@ class Connection:
         if self._move("READY"):
             self._events.append(EngineReady())
 
-    def _on_fault(self, fault: frames.ProtocolFault) -> None:
+    def _on_fault(self, fault: ProtocolFault) -> None:
         self._leave("fault", f"protocol fault: {fault}")
 
     def _on_no_effect(self, frame: frames.Frame) -> None:
@@ -323,7 +320,7 @@ class Connection:
         elif request.state is RequestState.FAULTED:
             # The slot is the engine's until it lets go of the request, so the failure is told once the CANCEL
             # is confirmed.
-            request.failure = _caused(
+            request.failure = caused(
                 errors.engine_error(), "the engine accepted the request twice or too late"
             )
             self._cancel(request)
@@ -354,7 +351,7 @@ class Connection:
                 frame.words, ids=submission.ids, prompt_param=submission.prompt_param
             )
             reason = f"the engine answered ERROR {' '.join(frame.words)[:EXCERPT]}"
-            request.failure = _caused(error if error is not None else errors.engine_error(), reason)
+            request.failure = caused(error if error is not None else errors.engine_error(), reason)
         self._end(request)
 
     def _on_unattributed_error(self, frame: frames.Error) -> None:
@@ -391,24 +388,12 @@ class Connection:
         if not request.listening:
             return
         self._accept(request, None)
-        if request.row[frame.KIND] is request.state:  # so the frames that follow cannot change the state
-            request.batch_kind = frame.__class__
-            self._touched.append(request)
-        if isinstance(frame, frames.Data):
-            request.batch = pieces = [frame]
-            self._tell(request, Pieces, pieces)
-        elif isinstance(frame, frames.Echo):
-            request.batch = echoes = [frame]
-            self._tell(request, Echoes, echoes)
-        else:
-            request.batch = tools = [frame]
-            self._tell(request, Tools, tools)
+        event = request.open_batch(frame)
+        if event is not None:
+            self._events.append(event)
+        self._touched.append(request)
 
     # -- ends --------------------------------------------------------------------------------------------
-
-    def _tell(self, request: Request, event: Callable[..., Event], batch: object) -> None:
-        if request.sink is not None:
-            self._events.append(event(request.sink, batch))
 
     def _accept(self, request: Request, prompt_tokens: int | None) -> None:
         if request.keys:
@@ -430,7 +415,7 @@ class Connection:
         if not request.walk(event):
             return
         if request.failure is None and request.state is not RequestState.CANCELLED:
-            request.failure = _caused(error, reason)
+            request.failure = caused(error, reason)
         self._end(request)
 
     def _give_up(self, request: Request, event: str, error: errors.ApiError, reason: str) -> None:
@@ -513,8 +498,3 @@ class Connection:
                 self._fail(request, "connection_lost", probe.failure, str(probe.failure.__cause__))
             else:
                 self._start(request)
-
-
-def _caused(error: errors.ApiError, reason: str) -> errors.ApiError:
-    error.__cause__ = WireFailure(reason)
-    return error

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 if TYPE_CHECKING:
     from generated.errors import ApiError
     from generated.frames import Data, Done, Echo, Frame, Tool
-
     from server.wire.inflight import Request
 
 
@@ -80,6 +79,12 @@ class Sink(Protocol):
 
 class WireFailure(Exception):
     """Why a request failed, in words for the log. Never shown to a client."""
+
+
+def caused(error: ApiError, reason: str) -> ApiError:
+    """The same error, with the reason that only the log gets."""
+    error.__cause__ = WireFailure(reason)
+    return error
 
 
 class Accepted(NamedTuple):
@@ -192,6 +197,6 @@ class Outgoing(NamedTuple):
     data: bytes
 
 
-def write_failure(kind: str) -> WireFailure:
+def write_failure(kind: str) -> str:
     """The named failure of a command that could not be written (wire.md section 2)."""
-    return WireFailure(f"failed to write {kind} to the engine")
+    return f"failed to write {kind} to the engine"

@@ -8,11 +8,21 @@ from __future__ import annotations
 
 from typing import Final
 
-from generated.states import REQUEST, REQUEST_INITIAL, REQUEST_TERMINAL, RequestState
-
 from generated import errors, frames
+from generated.states import REQUEST, REQUEST_INITIAL, REQUEST_TERMINAL, RequestState
 from server.wire.capability import extension_keys
-from server.wire.events import Accepted, Cancelled, Echoes, Failed, Finished, RequestEvent, Sink, Submission
+from server.wire.events import (
+    Accepted,
+    Cancelled,
+    Echoes,
+    Failed,
+    Finished,
+    Pieces,
+    RequestEvent,
+    Sink,
+    Submission,
+    Tools,
+)
 
 LISTENING: Final = frozenset({RequestState.SUBMITTED, RequestState.ACCEPTED, RequestState.STREAMING})
 """States in which what an engine sends is passed on; in the others it is consumed and discarded."""
@@ -98,6 +108,20 @@ class Request:
         if self.batch_kind is frames.Data:
             self.data_frames += len(self.batch)
         self.batch_kind = None
+
+    def open_batch(self, frame: frames.Data | frames.Echo | frames.Tool) -> RequestEvent | None:
+        """Start an event with this frame; further frames of its kind join it until :meth:`close_batch`."""
+        if self.row[frame.KIND] is self.state:  # else the next frame must walk the table first
+            self.batch_kind = frame.__class__
+        sink = self.sink
+        if isinstance(frame, frames.Data):
+            self.batch = pieces = [frame]
+            return None if sink is None else Pieces(sink, pieces)
+        if isinstance(frame, frames.Echo):
+            self.batch = echoes = [frame]
+            return None if sink is None else Echoes(sink, echoes)
+        self.batch = tools = [frame]
+        return None if sink is None else Tools(sink, tools)
 
     def accept(self, prompt_tokens: int | None) -> list[RequestEvent]:
         """The request counts as accepted from here on; what the sink is told the first time."""

@@ -245,8 +245,8 @@ class EngineProcess:
     def end(self, patience: float) -> tuple[str, list[str]]:
         """Leave nothing of the child behind. Returns how it ended and its last log lines.
 
-        An engine that is ending by itself gets ``patience`` seconds, so that the report names its own exit and
-        not our SIGKILL. To be called once, as the last thing.
+        An engine that is ending by itself gets ``patience`` seconds, so that the report names its own exit
+        and not our SIGKILL. To be called once, as the last thing.
         """
         self.close_stdin()
         exited = select.poll()

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from generated.errors import ApiError
 from generated.families import Family
 from generated.frames import Data, Done, Echo, Tool
-
 from server.scheduler import Availability
 from server.wire.channel import Channel
 from server.wire.events import (

@@ -32,7 +32,7 @@ from server.wire.events import (
     Sink,
     Submission,
     TelemetryFrame,
-    WireFailure,
+    caused,
 )
 from server.wire.inflight import Request
 from server.wire.outbox import Outbox
@@ -117,7 +117,7 @@ class Supervisor:
         self._status = EngineStatus.STARTING
         self._restarts = 0
         self._unreported: str | None = None  # why an idle engine died, until a request or a new engine comes
-        self._closing = False
+        self._closing = threading.Event()
         self._ready_or_failed = threading.Event()
         self._start_error: EngineStartError | None = None
 
@@ -162,8 +162,7 @@ class Supervisor:
         The caller lets its requests finish first. Returns when the process is gone and the thread has ended;
         may be called twice.
         """
-        with self._lock:
-            self._closing = True
+        self._closing.set()
         self._waker.wake()
         if self._thread.ident is not None:
             self._thread.join()
@@ -177,14 +176,13 @@ class Supervisor:
         if reason is not None:
             error, cause = errors.engine_error(), f"the engine died: {reason}"
         else:
-            error = errors.shutting_down() if self._closing else errors.engine_unavailable()
+            error = errors.shutting_down() if self._closing.is_set() else errors.engine_unavailable()
             cause = "no engine is running"
-        error.__cause__ = WireFailure(cause)
-        return error
+        return caused(error, cause)
 
     def _announce_absence(self) -> None:
         """Under the lock, like every announcement: the scheduler hears them in the order they became true."""
-        waits = self._restart and not self._closing
+        waits = self._restart and not self._closing.is_set()
         self._on_availability(Availability.PAUSED if waits else Availability.DOWN)
 
     # -- the thread --------------------------------------------------------------------------------------
@@ -192,9 +190,9 @@ class Supervisor:
     def _run(self) -> None:
         pause = self._timeouts.backoff_first
         try:
-            while not self._closing:
+            while not self._closing.is_set():
                 was_ready = self._run_one_engine()
-                if self._closing:
+                if self._closing.is_set():
                     return
                 if not self._restart:
                     log.error("the engine is not restarted, as asked for")
@@ -217,7 +215,7 @@ class Supervisor:
 
     def _sleep(self, seconds: float) -> None:
         until = self._clock() + seconds
-        while not self._closing and (left := until - self._clock()) > 0:
+        while not self._closing.is_set() and (left := until - self._clock()) > 0:
             self._waker.wait(left)
             self._waker.clear()
 
@@ -246,8 +244,8 @@ class Supervisor:
             how, last_lines = process.end(session.patience)
             _log_lines(last_lines)
         reason = f"{session.reason}; {how}"
-        (log.info if self._closing else log.error)("engine ended, pid %d: %s", process.pid, reason)
-        if not session.ready and not self._closing:
+        (log.info if self._closing.is_set() else log.error)("engine ended, pid %d: %s", process.pid, reason)
+        if not session.ready and not self._closing.is_set():
             words = "\n".join(process.last_lines) or "it wrote nothing to its log"
             self._report_start_failure(
                 EngineStartError(f"the engine did not become ready: {reason}\n{words}")
@@ -276,7 +274,7 @@ class Supervisor:
         with self._lock:
             was_ok = self._status is EngineStatus.OK
             self._status = EngineStatus.RESTARTING if self._restart else EngineStatus.DOWN
-            idle = was_ok and not event.reported and not self._closing
+            idle = was_ok and not event.reported and not self._closing.is_set()
             self._unreported = event.reason if idle else None
             if not idle:
                 self._announce_absence()
@@ -315,7 +313,7 @@ class _Session:
                     exited = True
             if exited and not self._over and not self._read():
                 self._deliver(channel.process_ended())
-            if supervisor._closing:
+            if supervisor._closing.is_set():
                 self._end_orderly()
                 return
             self._deliver(channel.attend())

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
-from generated.frames import Emap, Frame, Hits, Hwinfo, Prof, Tiers
-
 from generated import limits
+from generated.frames import Emap, Frame, Hits, Hwinfo, Prof, Tiers
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
-"""The scheduler core against a naive model, under every sequence of events hypothesis finds, with a fake clock.
+"""The scheduler core against a naive model, under any sequence of events hypothesis finds, with a fake clock.
 
-The model does not share the core's way of working: it keeps the arrival order in a list and states the rules of http.md
-section 12 as predicates over it.
+The model does not share the core's way of working: it keeps the arrival order in a list and states the rules
+of http.md section 12 as predicates over it.
 """
 
 from __future__ import annotations

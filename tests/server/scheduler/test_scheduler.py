@@ -1,7 +1,8 @@
-"""Scenarios of http.md section 12: order, bounds, refusals, counters, and the blocking form with real threads."""
+"""Scenarios of http.md section 12: order, bounds, refusals, counters, and the blocking form with threads."""
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections.abc import Callable
 from dataclasses import asdict
@@ -290,9 +291,6 @@ def test_every_turn_of_a_conversation_maps_to_one_slot() -> None:
 
 
 def test_the_slot_is_the_promised_hash() -> None:
-    # SHA-1 of [{"content":"Hi","role":"user"}] starts with the bytes below.
-    import hashlib
-
     digest = hashlib.sha1(b'[{"content":"Hi","role":"user"}]').digest()
     assert conversation_slot([USER], 512) == int.from_bytes(digest[:8], "big") % 512
 
