@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from flask import Flask
 
-from generated import errors, http
+from generated import http
 from server.api.chat import Chat
 from server.api.completions import Completions
 from server.api.documents import Documents
@@ -117,7 +117,6 @@ def create_server(gateway: Gateway) -> HttpServer:
         host=settings.host,
         port=settings.port,
         routes=routes(),
-        refusals=errors,
         key=settings.api_key or None,
         allowed_hosts=settings.allowed_host,
         cors_origins=settings.cors_origin,
