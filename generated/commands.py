@@ -18,6 +18,7 @@ from .wire import (
     EXCERPT_BYTES,
     BadWord,
     FieldError,
+    Message,
     ProtocolFault,
     ranged_real,
     read_keys,
@@ -26,116 +27,124 @@ from .wire import (
 )
 
 
-class _SameKind(tuple[object, ...]):
-    """Two commands are equal if they are of one kind and all their values are."""
-
-    __slots__ = ()
-
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and super().__eq__(other)
-
-    def __ne__(self, other: object) -> bool:
-        return not self == other
-
-    def __hash__(self) -> int:
-        return hash((type(self).__name__, *self))
-
-
-class _SubmitFields(NamedTuple):
-    id: int
-    """Request id: minted by the gateway, increasing, never taken from a client, unique among requests in
-    flight. 1 … 18446744073709551615.
-    """
-    slot: int
-    """KV slot the request runs on. 0 … 511."""
-    prompt: bytes
-    """UTF-8 text, or with ids=1 ASCII decimal token ids separated by single spaces."""
-    max_tokens: int
-    """Most tokens to generate. Unit: tokens. 0 … 2147483647."""
-    temperature: float
-    """Sampling temperature; 0 is greedy."""
-    top_p: float
-    """Nucleus mass; may not become 0 in single precision."""
-    extra: bytes = b""
-    """Grammar text: raw GBNF or a JSON Schema."""
-    logprobs: int | None = None
-    """Per-token numbers and k alternatives wanted; k > 0 makes the engine send one ECHO per prompt token and
-    a numeric tail on every DATA. 0 … 32. Needs: logprobs. None: absent.
-    """
-    ids: int | None = None
-    """The prompt is token ids. 0 … 1. Needs: token_ids. None: absent."""
-    pin: int | None = None
-    """Keep the KV state after prefill so that later requests with the same prefix can rewind to it. 0 … 1.
-    Needs: pin. None: absent.
-    """
-
-
 @final
-class Submit(_SameKind, _SubmitFields):
+class Submit(Message):
     """Start one request. Whatever is wrong with the header, a reader consumes the payload it names before it
     refuses. ``SUBMIT <id> <slot> <prompt_size> <max_tokens> <temperature> <top_p> [<extra_size>
     [<key>=<value>]*]`` (spec: commands.SUBMIT)
     """
 
-    __slots__ = ()
     KIND: ClassVar[str] = "SUBMIT"
+    __match_args__ = (
+        "id",
+        "slot",
+        "prompt",
+        "max_tokens",
+        "temperature",
+        "top_p",
+        "extra",
+        "logprobs",
+        "ids",
+        "pin",
+    )
+    __slots__ = __match_args__
 
-
-class _ImageFields(NamedTuple):
-    id: int
-    """Request id: minted by the gateway, increasing, never taken from a client, unique among requests in
-    flight. 1 … 18446744073709551615.
-    """
-    image: bytes
-    """The image's patches as the family reads them."""
-    grid_h: int
-    """Side of the image's patch grid. Unit: patches. 1 … 65535."""
-    grid_w: int
-    """Side of the image's patch grid. Unit: patches. 1 … 65535."""
+    def __init__(
+        self,
+        id: int,
+        slot: int,
+        prompt: bytes,
+        max_tokens: int,
+        temperature: float,
+        top_p: float,
+        extra: bytes = b"",
+        logprobs: int | None = None,
+        ids: int | None = None,
+        pin: int | None = None,
+    ) -> None:
+        self.id = id
+        """Request id: minted by the gateway, increasing, never taken from a client, unique among requests in
+        flight. 1 … 18446744073709551615.
+        """
+        self.slot = slot
+        """KV slot the request runs on. 0 … 511."""
+        self.prompt = prompt
+        """UTF-8 text, or with ids=1 ASCII decimal token ids separated by single spaces."""
+        self.max_tokens = max_tokens
+        """Most tokens to generate. Unit: tokens. 0 … 2147483647."""
+        self.temperature = temperature
+        """Sampling temperature; 0 is greedy."""
+        self.top_p = top_p
+        """Nucleus mass; may not become 0 in single precision."""
+        self.extra = extra
+        """Grammar text: raw GBNF or a JSON Schema."""
+        self.logprobs = logprobs
+        """Per-token numbers and k alternatives wanted; k > 0 makes the engine send one ECHO per prompt token
+        and a numeric tail on every DATA. 0 … 32. Needs: logprobs. None: absent.
+        """
+        self.ids = ids
+        """The prompt is token ids. 0 … 1. Needs: token_ids. None: absent."""
+        self.pin = pin
+        """Keep the KV state after prefill so that later requests with the same prefix can rewind to it. 0 …
+        1. Needs: pin. None: absent.
+        """
 
 
 @final
-class Image(_SameKind, _ImageFields):
+class Image(Message):
     """An image for the SUBMIT that follows immediately with the same id. ``IMAGE <id> <image_size> <grid_h>
     <grid_w>`` (spec: commands.IMAGE)
     """
 
-    __slots__ = ()
     KIND: ClassVar[str] = "IMAGE"
+    __match_args__ = ("id", "image", "grid_h", "grid_w")
+    __slots__ = __match_args__
 
-
-class _StopFields(NamedTuple):
-    id: int
-    """Request id: minted by the gateway, increasing, never taken from a client, unique among requests in
-    flight. 1 … 18446744073709551615.
-    """
+    def __init__(self, id: int, image: bytes, grid_h: int, grid_w: int) -> None:
+        self.id = id
+        """Request id: minted by the gateway, increasing, never taken from a client, unique among requests in
+        flight. 1 … 18446744073709551615.
+        """
+        self.image = image
+        """The image's patches as the family reads them."""
+        self.grid_h = grid_h
+        """Side of the image's patch grid. Unit: patches. 1 … 65535."""
+        self.grid_w = grid_w
+        """Side of the image's patch grid. Unit: patches. 1 … 65535."""
 
 
 @final
-class Stop(_SameKind, _StopFields):
+class Stop(Message):
     """A stop sequence matched; finish the request now with DONE. Sent once. ``STOP <id>`` (spec:
     commands.STOP)
     """
 
-    __slots__ = ()
     KIND: ClassVar[str] = "STOP"
+    __match_args__ = ("id",)
+    __slots__ = __match_args__
 
-
-class _CancelFields(NamedTuple):
-    id: int
-    """Request id: minted by the gateway, increasing, never taken from a client, unique among requests in
-    flight. 1 … 18446744073709551615.
-    """
+    def __init__(self, id: int) -> None:
+        self.id = id
+        """Request id: minted by the gateway, increasing, never taken from a client, unique among requests in
+        flight. 1 … 18446744073709551615.
+        """
 
 
 @final
-class Cancel(_SameKind, _CancelFields):
+class Cancel(Message):
     """The client is gone; answered by ERROR CANCELLED, or by the DONE it raced with. The slot stays taken
     until then. ``CANCEL <id>`` (spec: commands.CANCEL)
     """
 
-    __slots__ = ()
     KIND: ClassVar[str] = "CANCEL"
+    __match_args__ = ("id",)
+    __slots__ = __match_args__
+
+    def __init__(self, id: int) -> None:
+        self.id = id
+        """Request id: minted by the gateway, increasing, never taken from a client, unique among requests in
+        flight. 1 … 18446744073709551615.
+        """
 
 
 Command = Submit | Image | Stop | Cancel

@@ -13,16 +13,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from math import isfinite
-from typing import Any, ClassVar, Final, NamedTuple, final
+from operator import index
+from typing import Any, ClassVar, Final, final
 
 from .limits import FRAME_LINE_BYTES
 from .wire import (
     EXCERPT_BYTES,
     BadWord,
     FieldError,
+    Message,
     ProtocolFault,
-    are_uints,
-    as_floats,
     finite_real,
     hexadecimal,
     is_hexadecimal,
@@ -39,292 +39,339 @@ SENTINEL: Final = b"\x01\x01READY\x01\x01\n"
 """Ends the start-up banner; one line with the engine's first numbers follows it."""
 
 
-class _SameKind(tuple[object, ...]):
-    """Two frames are equal if they are of one kind and all their values are."""
-
-    __slots__ = ()
-
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and super().__eq__(other)
-
-    def __ne__(self, other: object) -> bool:
-        return not self == other
-
-    def __hash__(self) -> int:
-        return hash((type(self).__name__, *self))
-
-
-class _AcceptFields(NamedTuple):
-    id: int
-    """Request id: minted by the gateway, increasing, never taken from a client, unique among requests in
-    flight. 1 … 18446744073709551615.
-    """
-    prompt_tokens: int
-    """A number of tokens. Unit: tokens. 0 … 9223372036854775807."""
-
-
 @final
-class Accept(_SameKind, _AcceptFields):
+class Accept(Message):
     """The prompt fits and its prefill begins. A streaming answer is committed on it, never earlier. ``ACCEPT
     <id> <prompt_tokens> ...`` (spec: frames.ACCEPT)
     """
 
-    __slots__ = ()
     KIND: ClassVar[str] = "ACCEPT"
+    __match_args__ = ("id", "prompt_tokens")
+    __slots__ = __match_args__
 
-
-class _DataFields(NamedTuple):
-    id: int
-    """Request id: minted by the gateway, increasing, never taken from a client, unique among requests in
-    flight. 1 … 18446744073709551615.
-    """
-    payload: bytes
-    """Bytes of the text piece; may split a UTF-8 character, may be empty."""
-    logprob: float | None = None
-    """Natural logarithm of a probability; nan where there is nothing to condition on. Unit: nats. None:
-    absent.
-    """
-    tokens: tuple[int, ...] | None = None
-    """Token id; the engine owns the bound of its vocabulary. 0 … 2147483647. None: absent."""
-    token_logprobs: tuple[float, ...] | None = None
-    """Natural logarithm of a probability; nan where there is nothing to condition on. Unit: nats. None:
-    absent.
-    """
+    def __init__(self, id: int, prompt_tokens: int) -> None:
+        self.id = id
+        """Request id: minted by the gateway, increasing, never taken from a client, unique among requests in
+        flight. 1 … 18446744073709551615.
+        """
+        self.prompt_tokens = prompt_tokens
+        """A number of tokens. Unit: tokens. 0 … 9223372036854775807."""
 
 
 @final
-class Data(_SameKind, _DataFields):
+class Data(Message):
     """A piece of generated text. With the log probability channel on it carries the numbers of its token, and
     a token the engine swallows still gets one with an empty payload. ``DATA <id> <size> [<logprob> <k>
     (<token> <token_logprob>){k}]`` (spec: frames.DATA)
     """
 
-    __slots__ = ()
     KIND: ClassVar[str] = "DATA"
+    __match_args__ = ("id", "payload", "logprob", "tokens", "token_logprobs")
+    __slots__ = __match_args__
 
-
-class _EchoFields(NamedTuple):
-    id: int
-    """Request id: minted by the gateway, increasing, never taken from a client, unique among requests in
-    flight. 1 … 18446744073709551615.
-    """
-    payload: bytes
-    """The prompt token's own bytes."""
-    position: int
-    """Place of a token in the prompt; every place exactly once, in any order. Unit: tokens. 0 … 4294967295.
-    """
-    logprob: float
-    """Natural logarithm of a probability; nan where there is nothing to condition on. Unit: nats."""
-    tokens: tuple[int, ...]
-    """Token id; the engine owns the bound of its vocabulary. 0 … 2147483647."""
-    token_logprobs: tuple[float, ...]
-    """Natural logarithm of a probability; nan where there is nothing to condition on. Unit: nats."""
+    def __init__(
+        self,
+        id: int,
+        payload: bytes,
+        logprob: float | None = None,
+        tokens: tuple[int, ...] | None = None,
+        token_logprobs: tuple[float, ...] | None = None,
+    ) -> None:
+        self.id = id
+        """Request id: minted by the gateway, increasing, never taken from a client, unique among requests in
+        flight. 1 … 18446744073709551615.
+        """
+        self.payload = payload
+        """Bytes of the text piece; may split a UTF-8 character, may be empty."""
+        self.logprob = logprob
+        """Natural logarithm of a probability; nan where there is nothing to condition on. Unit: nats. None:
+        absent.
+        """
+        self.tokens = tokens
+        """Token id; the engine owns the bound of its vocabulary. 0 … 2147483647. None: absent."""
+        self.token_logprobs = token_logprobs
+        """Natural logarithm of a probability; nan where there is nothing to condition on. Unit: nats. None:
+        absent.
+        """
 
 
 @final
-class Echo(_SameKind, _EchoFields):
+class Echo(Message):
     """Read-out of one prompt token. Sent only to requests that asked for log probabilities; it does not count
     as acceptance. ``ECHO <id> <size> <position> <logprob> <k> (<token> <token_logprob>){k}`` (spec:
     frames.ECHO)
     """
 
-    __slots__ = ()
     KIND: ClassVar[str] = "ECHO"
+    __match_args__ = ("id", "payload", "position", "logprob", "tokens", "token_logprobs")
+    __slots__ = __match_args__
 
-
-class _ToolFields(NamedTuple):
-    id: int
-    """Request id: minted by the gateway, increasing, never taken from a client, unique among requests in
-    flight. 1 … 18446744073709551615.
-    """
-    payload: bytes
-    """The sideband record."""
+    def __init__(
+        self,
+        id: int,
+        payload: bytes,
+        position: int,
+        logprob: float,
+        tokens: tuple[int, ...],
+        token_logprobs: tuple[float, ...],
+    ) -> None:
+        self.id = id
+        """Request id: minted by the gateway, increasing, never taken from a client, unique among requests in
+        flight. 1 … 18446744073709551615.
+        """
+        self.payload = payload
+        """The prompt token's own bytes."""
+        self.position = position
+        """Place of a token in the prompt; every place exactly once, in any order. Unit: tokens. 0 …
+        4294967295.
+        """
+        self.logprob = logprob
+        """Natural logarithm of a probability; nan where there is nothing to condition on. Unit: nats."""
+        self.tokens = tokens
+        """Token id; the engine owns the bound of its vocabulary. 0 … 2147483647."""
+        self.token_logprobs = token_logprobs
+        """Natural logarithm of a probability; nan where there is nothing to condition on. Unit: nats."""
 
 
 @final
-class Tool(_SameKind, _ToolFields):
+class Tool(Message):
     """Structured sideband of families that parse tool calls themselves; an empty payload says that the
     request has one. ``TOOL <id> <size>`` (spec: frames.TOOL)
     """
 
-    __slots__ = ()
     KIND: ClassVar[str] = "TOOL"
+    __match_args__ = ("id", "payload")
+    __slots__ = __match_args__
 
-
-class _DoneFields(NamedTuple):
-    id: int
-    """Request id: minted by the gateway, increasing, never taken from a client, unique among requests in
-    flight. 1 … 18446744073709551615.
-    """
-    completion_tokens: int
-    """A number of tokens. Unit: tokens. 0 … 9223372036854775807."""
-    tokens_per_second: float
-    """A generation speed. Unit: tokens/s."""
-    cache_hit_percent: float
-    """A percentage. Unit: percent."""
-    rss_gb: float
-    """An amount of memory. Unit: GB."""
-    prompt_tokens: int | None = None
-    """A number of tokens. Unit: tokens. 0 … 9223372036854775807. None: absent."""
-    length_limited: int | None = None
-    """1 when max_tokens ended the request. 0 … 1. None: absent."""
+    def __init__(self, id: int, payload: bytes) -> None:
+        self.id = id
+        """Request id: minted by the gateway, increasing, never taken from a client, unique among requests in
+        flight. 1 … 18446744073709551615.
+        """
+        self.payload = payload
+        """The sideband record."""
 
 
 @final
-class Done(_SameKind, _DoneFields):
+class Done(Message):
     """The request ended in order. ``DONE <id> STAT <completion_tokens> <tokens_per_second>
     <cache_hit_percent> <rss_gb> [<prompt_tokens> [<length_limited> ...]]`` (spec: frames.DONE)
     """
 
-    __slots__ = ()
     KIND: ClassVar[str] = "DONE"
+    __match_args__ = (
+        "id",
+        "completion_tokens",
+        "tokens_per_second",
+        "cache_hit_percent",
+        "rss_gb",
+        "prompt_tokens",
+        "length_limited",
+    )
+    __slots__ = __match_args__
 
-
-class _ErrorFields(NamedTuple):
-    id: int
-    """Request id, or 0. 0 … 9223372036854775807."""
-    words: tuple[str, ...]
-    """A code of `wire_errors` with its details, or free words."""
+    def __init__(
+        self,
+        id: int,
+        completion_tokens: int,
+        tokens_per_second: float,
+        cache_hit_percent: float,
+        rss_gb: float,
+        prompt_tokens: int | None = None,
+        length_limited: int | None = None,
+    ) -> None:
+        self.id = id
+        """Request id: minted by the gateway, increasing, never taken from a client, unique among requests in
+        flight. 1 … 18446744073709551615.
+        """
+        self.completion_tokens = completion_tokens
+        """A number of tokens. Unit: tokens. 0 … 9223372036854775807."""
+        self.tokens_per_second = tokens_per_second
+        """A generation speed. Unit: tokens/s."""
+        self.cache_hit_percent = cache_hit_percent
+        """A percentage. Unit: percent."""
+        self.rss_gb = rss_gb
+        """An amount of memory. Unit: GB."""
+        self.prompt_tokens = prompt_tokens
+        """A number of tokens. Unit: tokens. 0 … 9223372036854775807. None: absent."""
+        self.length_limited = length_limited
+        """1 when max_tokens ended the request. 0 … 1. None: absent."""
 
 
 @final
-class Error(_SameKind, _ErrorFields):
+class Error(Message):
     """The request failed, or a command was refused; id 0 when the refused header's id could not be read.
     ``ERROR <id> <words>*`` (spec: frames.ERROR)
     """
 
-    __slots__ = ()
     KIND: ClassVar[str] = "ERROR"
+    __match_args__ = ("id", "words")
+    __slots__ = __match_args__
 
-
-class _ProfFields(NamedTuple):
-    wall_s: float
-    """A duration. Unit: seconds."""
-    prompt_tokens: float
-    """A measurement: may carry a sign and any number of decimals."""
-    completion_tokens: float
-    """A measurement: may carry a sign and any number of decimals."""
-    disk_s: float
-    """A duration. Unit: seconds."""
-    wait_s: float
-    """A duration. Unit: seconds."""
-    matmul_s: float
-    """A duration. Unit: seconds."""
-    attention_s: float
-    """A duration. Unit: seconds."""
-    head_s: float
-    """A duration. Unit: seconds."""
-    forwards: float
-    """A measurement: may carry a sign and any number of decimals."""
+    def __init__(self, id: int, words: tuple[str, ...]) -> None:
+        self.id = id
+        """Request id, or 0. 0 … 9223372036854775807."""
+        self.words = words
+        """A code of `wire_errors` with its details, or free words."""
 
 
 @final
-class Prof(_SameKind, _ProfFields):
+class Prof(Message):
     """Where the time of a turn went. ``PROF <wall_s> <prompt_tokens> <completion_tokens> <disk_s> <wait_s>
     <matmul_s> <attention_s> <head_s> <forwards> ...`` (spec: frames.PROF)
     """
 
-    __slots__ = ()
     KIND: ClassVar[str] = "PROF"
+    __match_args__ = (
+        "wall_s",
+        "prompt_tokens",
+        "completion_tokens",
+        "disk_s",
+        "wait_s",
+        "matmul_s",
+        "attention_s",
+        "head_s",
+        "forwards",
+    )
+    __slots__ = __match_args__
 
-
-class _TiersFields(NamedTuple):
-    vram: float
-    """A measurement: may carry a sign and any number of decimals."""
-    ram: float
-    """A measurement: may carry a sign and any number of decimals."""
-    disk: float
-    """A measurement: may carry a sign and any number of decimals."""
-    vram_gb: float
-    """An amount of memory. Unit: GB."""
-    ram_gb: float
-    """An amount of memory. Unit: GB."""
+    def __init__(
+        self,
+        wall_s: float,
+        prompt_tokens: float,
+        completion_tokens: float,
+        disk_s: float,
+        wait_s: float,
+        matmul_s: float,
+        attention_s: float,
+        head_s: float,
+        forwards: float,
+    ) -> None:
+        self.wall_s = wall_s
+        """A duration. Unit: seconds."""
+        self.prompt_tokens = prompt_tokens
+        """A measurement: may carry a sign and any number of decimals."""
+        self.completion_tokens = completion_tokens
+        """A measurement: may carry a sign and any number of decimals."""
+        self.disk_s = disk_s
+        """A duration. Unit: seconds."""
+        self.wait_s = wait_s
+        """A duration. Unit: seconds."""
+        self.matmul_s = matmul_s
+        """A duration. Unit: seconds."""
+        self.attention_s = attention_s
+        """A duration. Unit: seconds."""
+        self.head_s = head_s
+        """A duration. Unit: seconds."""
+        self.forwards = forwards
+        """A measurement: may carry a sign and any number of decimals."""
 
 
 @final
-class Tiers(_SameKind, _TiersFields):
+class Tiers(Message):
     """Experts held in each memory tier. ``TIERS <vram> <ram> <disk> <vram_gb> <ram_gb> ...`` (spec:
     frames.TIERS)
     """
 
-    __slots__ = ()
     KIND: ClassVar[str] = "TIERS"
+    __match_args__ = ("vram", "ram", "disk", "vram_gb", "ram_gb")
+    __slots__ = __match_args__
 
-
-class _HwinfoFields(NamedTuple):
-    cores: float
-    """A measurement: may carry a sign and any number of decimals."""
-    ram_total_gb: float
-    """An amount of memory. Unit: GB."""
-    ram_available_gb: float
-    """An amount of memory. Unit: GB."""
-    gpus: float
-    """A measurement: may carry a sign and any number of decimals."""
-    vram_total_gb: float
-    """An amount of memory. Unit: GB."""
-    names: tuple[str, ...]
-    """Names as `cpu|gpu`, may contain spaces."""
+    def __init__(self, vram: float, ram: float, disk: float, vram_gb: float, ram_gb: float) -> None:
+        self.vram = vram
+        """A measurement: may carry a sign and any number of decimals."""
+        self.ram = ram
+        """A measurement: may carry a sign and any number of decimals."""
+        self.disk = disk
+        """A measurement: may carry a sign and any number of decimals."""
+        self.vram_gb = vram_gb
+        """An amount of memory. Unit: GB."""
+        self.ram_gb = ram_gb
+        """An amount of memory. Unit: GB."""
 
 
 @final
-class Hwinfo(_SameKind, _HwinfoFields):
+class Hwinfo(Message):
     """The machine the engine runs on. ``HWINFO <cores> <ram_total_gb> <ram_available_gb> <gpus>
     <vram_total_gb> <names>+`` (spec: frames.HWINFO)
     """
 
-    __slots__ = ()
     KIND: ClassVar[str] = "HWINFO"
+    __match_args__ = ("cores", "ram_total_gb", "ram_available_gb", "gpus", "vram_total_gb", "names")
+    __slots__ = __match_args__
 
-
-class _EmapFields(NamedTuple):
-    rows: int
-    """A count. 0 … 9223372036854775807."""
-    cols: int
-    """A count. 0 … 9223372036854775807."""
-    cells: str
-    """Pairs of hexadecimal digits."""
+    def __init__(
+        self,
+        cores: float,
+        ram_total_gb: float,
+        ram_available_gb: float,
+        gpus: float,
+        vram_total_gb: float,
+        names: tuple[str, ...],
+    ) -> None:
+        self.cores = cores
+        """A measurement: may carry a sign and any number of decimals."""
+        self.ram_total_gb = ram_total_gb
+        """An amount of memory. Unit: GB."""
+        self.ram_available_gb = ram_available_gb
+        """An amount of memory. Unit: GB."""
+        self.gpus = gpus
+        """A measurement: may carry a sign and any number of decimals."""
+        self.vram_total_gb = vram_total_gb
+        """An amount of memory. Unit: GB."""
+        self.names = names
+        """Names as `cpu|gpu`, may contain spaces."""
 
 
 @final
-class Emap(_SameKind, _EmapFields):
+class Emap(Message):
     """Where each expert lives: one byte per cell, two bits of tier (0 disk, 1 RAM, 2 VRAM) and six bits of
     log2 heat. ``EMAP <rows> <cols> <cells>`` (spec: frames.EMAP)
     """
 
-    __slots__ = ()
     KIND: ClassVar[str] = "EMAP"
+    __match_args__ = ("rows", "cols", "cells")
+    __slots__ = __match_args__
 
-
-class _HitsFields(NamedTuple):
-    rows: int
-    """A count. 0 … 9223372036854775807."""
-    cols: int
-    """A count. 0 … 9223372036854775807."""
-    cells: str
-    """Pairs of hexadecimal digits."""
+    def __init__(self, rows: int, cols: int, cells: str) -> None:
+        self.rows = rows
+        """A count. 0 … 9223372036854775807."""
+        self.cols = cols
+        """A count. 0 … 9223372036854775807."""
+        self.cells = cells
+        """Pairs of hexadecimal digits."""
 
 
 @final
-class Hits(_SameKind, _HitsFields):
+class Hits(Message):
     """Which experts the turn used; one bit per cell. ``HITS <rows> <cols> <cells>`` (spec: frames.HITS)"""
 
-    __slots__ = ()
     KIND: ClassVar[str] = "HITS"
+    __match_args__ = ("rows", "cols", "cells")
+    __slots__ = __match_args__
 
-
-class _PerfFields(NamedTuple):
-    words: tuple[str, ...]
-    """One word of free text."""
+    def __init__(self, rows: int, cols: int, cells: str) -> None:
+        self.rows = rows
+        """A count. 0 … 9223372036854775807."""
+        self.cols = cols
+        """A count. 0 … 9223372036854775807."""
+        self.cells = cells
+        """Pairs of hexadecimal digits."""
 
 
 @final
-class Perf(_SameKind, _PerfFields):
+class Perf(Message):
     """Advisory line of a sibling lineage; consumed, kept only as the last line seen. ``PERF <words>+`` (spec:
     frames.PERF)
     """
 
-    __slots__ = ()
     KIND: ClassVar[str] = "PERF"
+    __match_args__ = ("words",)
+    __slots__ = __match_args__
+
+    def __init__(self, words: tuple[str, ...]) -> None:
+        self.words = words
+        """One word of free text."""
 
     @property
     def text(self) -> str:
@@ -332,19 +379,19 @@ class Perf(_SameKind, _PerfFields):
         return " ".join(self.words)
 
 
-class _EntropyFields(NamedTuple):
-    words: tuple[str, ...]
-    """One word of free text."""
-
-
 @final
-class Entropy(_SameKind, _EntropyFields):
+class Entropy(Message):
     """Advisory line of a sibling lineage; consumed, kept only as the last line seen. ``ENTROPY <words>+``
     (spec: frames.ENTROPY)
     """
 
-    __slots__ = ()
     KIND: ClassVar[str] = "ENTROPY"
+    __match_args__ = ("words",)
+    __slots__ = __match_args__
+
+    def __init__(self, words: tuple[str, ...]) -> None:
+        self.words = words
+        """One word of free text."""
 
     @property
     def text(self) -> str:
@@ -352,19 +399,19 @@ class Entropy(_SameKind, _EntropyFields):
         return " ".join(self.words)
 
 
-class _GpusFields(NamedTuple):
-    words: tuple[str, ...]
-    """One word of free text."""
-
-
 @final
-class Gpus(_SameKind, _GpusFields):
+class Gpus(Message):
     """Advisory line of a sibling lineage; consumed, kept only as the last line seen. ``GPUS <words>+`` (spec:
     frames.GPUS)
     """
 
-    __slots__ = ()
     KIND: ClassVar[str] = "GPUS"
+    __match_args__ = ("words",)
+    __slots__ = __match_args__
+
+    def __init__(self, words: tuple[str, ...]) -> None:
+        self.words = words
+        """One word of free text."""
 
     @property
     def text(self) -> str:
@@ -372,19 +419,19 @@ class Gpus(_SameKind, _GpusFields):
         return " ".join(self.words)
 
 
-class _TopkFields(NamedTuple):
-    words: tuple[str, ...]
-    """One word of free text."""
-
-
 @final
-class Topk(_SameKind, _TopkFields):
+class Topk(Message):
     """Advisory line of a sibling lineage; consumed, kept only as the last line seen. ``TOPK <words>+`` (spec:
     frames.TOPK)
     """
 
-    __slots__ = ()
     KIND: ClassVar[str] = "TOPK"
+    __match_args__ = ("words",)
+    __slots__ = __match_args__
+
+    def __init__(self, words: tuple[str, ...]) -> None:
+        self.words = words
+        """One word of free text."""
 
     @property
     def text(self) -> str:
@@ -392,19 +439,19 @@ class Topk(_SameKind, _TopkFields):
         return " ".join(self.words)
 
 
-class _RepinFields(NamedTuple):
-    words: tuple[str, ...]
-    """One word of free text."""
-
-
 @final
-class Repin(_SameKind, _RepinFields):
+class Repin(Message):
     """Advisory line of a sibling lineage; consumed, kept only as the last line seen. ``REPIN <words>+``
     (spec: frames.REPIN)
     """
 
-    __slots__ = ()
     KIND: ClassVar[str] = "REPIN"
+    __match_args__ = ("words",)
+    __slots__ = __match_args__
+
+    def __init__(self, words: tuple[str, ...]) -> None:
+        self.words = words
+        """One word of free text."""
 
     @property
     def text(self) -> str:
@@ -412,128 +459,145 @@ class Repin(_SameKind, _RepinFields):
         return " ".join(self.words)
 
 
-class _GrppFields(NamedTuple):
-    id: int
-    """Request id: minted by the gateway, increasing, never taken from a client, unique among requests in
-    flight. 1 … 18446744073709551615.
-    """
-    position: int
-    """Place of a token in the prompt; every place exactly once, in any order. Unit: tokens. 0 … 4294967295.
-    """
-    logprob: float
-    """Natural logarithm of a probability; nan where there is nothing to condition on. Unit: nats."""
-    k: int
-    """A count. 0 … 9223372036854775807."""
-
-
 @final
-class Grpp(_SameKind, _GrppFields):
+class Grpp(Message):
     """Group scoring, prompt token. Consumed without effect, even if its id is live. Experimental. Read and
     then dropped. ``GRPP <id> <size> <position> <logprob> <k> ...`` (spec: frames.GRPP)
     """
 
-    __slots__ = ()
     KIND: ClassVar[str] = "GRPP"
+    __match_args__ = ("id", "position", "logprob", "k")
+    __slots__ = __match_args__
 
-
-class _GrpgFields(NamedTuple):
-    id: int
-    """Request id: minted by the gateway, increasing, never taken from a client, unique among requests in
-    flight. 1 … 18446744073709551615.
-    """
-    member: int
-    """Member of a group. 0 … 2147483647."""
-    position: int
-    """Place of a token in the prompt; every place exactly once, in any order. Unit: tokens. 0 … 4294967295.
-    """
-    logprob: float
-    """Natural logarithm of a probability; nan where there is nothing to condition on. Unit: nats."""
-    k: int
-    """A count. 0 … 9223372036854775807."""
+    def __init__(self, id: int, position: int, logprob: float, k: int) -> None:
+        self.id = id
+        """Request id: minted by the gateway, increasing, never taken from a client, unique among requests in
+        flight. 1 … 18446744073709551615.
+        """
+        self.position = position
+        """Place of a token in the prompt; every place exactly once, in any order. Unit: tokens. 0 …
+        4294967295.
+        """
+        self.logprob = logprob
+        """Natural logarithm of a probability; nan where there is nothing to condition on. Unit: nats."""
+        self.k = k
+        """A count. 0 … 9223372036854775807."""
 
 
 @final
-class Grpg(_SameKind, _GrpgFields):
+class Grpg(Message):
     """Group scoring, token of a member. Consumed without effect; field names are provisional. Experimental.
     Read and then dropped. ``GRPG <id> <size> <member> <position> <logprob> <k> ...`` (spec: frames.GRPG)
     """
 
-    __slots__ = ()
     KIND: ClassVar[str] = "GRPG"
+    __match_args__ = ("id", "member", "position", "logprob", "k")
+    __slots__ = __match_args__
 
-
-class _GrpsFields(NamedTuple):
-    id: int
-    """Request id: minted by the gateway, increasing, never taken from a client, unique among requests in
-    flight. 1 … 18446744073709551615.
-    """
-    member: int
-    """Member of a group. 0 … 2147483647."""
-    prompt_count: int
-    """A count. 0 … 9223372036854775807."""
-    member_count: int
-    """A count. 0 … 9223372036854775807."""
+    def __init__(self, id: int, member: int, position: int, logprob: float, k: int) -> None:
+        self.id = id
+        """Request id: minted by the gateway, increasing, never taken from a client, unique among requests in
+        flight. 1 … 18446744073709551615.
+        """
+        self.member = member
+        """Member of a group. 0 … 2147483647."""
+        self.position = position
+        """Place of a token in the prompt; every place exactly once, in any order. Unit: tokens. 0 …
+        4294967295.
+        """
+        self.logprob = logprob
+        """Natural logarithm of a probability; nan where there is nothing to condition on. Unit: nats."""
+        self.k = k
+        """A count. 0 … 9223372036854775807."""
 
 
 @final
-class Grps(_SameKind, _GrpsFields):
+class Grps(Message):
     """Group scoring, sizes of a member. Consumed without effect; field names are provisional. Experimental.
     Read and then dropped. ``GRPS <id> <member> <prompt_count> <member_count>`` (spec: frames.GRPS)
     """
 
-    __slots__ = ()
     KIND: ClassVar[str] = "GRPS"
+    __match_args__ = ("id", "member", "prompt_count", "member_count")
+    __slots__ = __match_args__
 
-
-class _GrpeFields(NamedTuple):
-    id: int
-    """Request id: minted by the gateway, increasing, never taken from a client, unique among requests in
-    flight. 1 … 18446744073709551615.
-    """
-    member: int
-    """Member of a group. 0 … 2147483647."""
-    sum: float
-    """Natural logarithm of a probability; nan where there is nothing to condition on. Unit: nats."""
-    count: int  # type: ignore[assignment]
-    """A count. 0 … 9223372036854775807."""
-    greedy: int
-    """0 or 1. 0 … 1."""
+    def __init__(self, id: int, member: int, prompt_count: int, member_count: int) -> None:
+        self.id = id
+        """Request id: minted by the gateway, increasing, never taken from a client, unique among requests in
+        flight. 1 … 18446744073709551615.
+        """
+        self.member = member
+        """Member of a group. 0 … 2147483647."""
+        self.prompt_count = prompt_count
+        """A count. 0 … 9223372036854775807."""
+        self.member_count = member_count
+        """A count. 0 … 9223372036854775807."""
 
 
 @final
-class Grpe(_SameKind, _GrpeFields):
+class Grpe(Message):
     """Group scoring, end of a member. Consumed without effect; field names are provisional. Experimental.
     Read and then dropped. ``GRPE <id> <member> <sum> <count> <greedy>`` (spec: frames.GRPE)
     """
 
-    __slots__ = ()
     KIND: ClassVar[str] = "GRPE"
+    __match_args__ = ("id", "member", "sum", "count", "greedy")
+    __slots__ = __match_args__
 
-
-class _ReadyFields(NamedTuple):
-    completion_tokens: int
-    """A number of tokens. Unit: tokens. 0 … 9223372036854775807."""
-    tokens_per_second: float
-    """A generation speed. Unit: tokens/s."""
-    cache_hit_percent: float
-    """A percentage. Unit: percent."""
-    rss_gb: float
-    """An amount of memory. Unit: GB."""
-    prompt_tokens: int | None = None
-    """A number of tokens. Unit: tokens. 0 … 9223372036854775807. None: absent."""
-    length_limited: int | None = None
-    """0 or 1. 0 … 1. None: absent."""
+    def __init__(self, id: int, member: int, sum: float, count: int, greedy: int) -> None:
+        self.id = id
+        """Request id: minted by the gateway, increasing, never taken from a client, unique among requests in
+        flight. 1 … 18446744073709551615.
+        """
+        self.member = member
+        """Member of a group. 0 … 2147483647."""
+        self.sum = sum
+        """Natural logarithm of a probability; nan where there is nothing to condition on. Unit: nats."""
+        self.count = count
+        """A count. 0 … 9223372036854775807."""
+        self.greedy = greedy
+        """0 or 1. 0 … 1."""
 
 
 @final
-class Ready(_SameKind, _ReadyFields):
+class Ready(Message):
     """Any bytes up to the sentinel are a log banner and are discarded; after the sentinel one STAT line, then
     only frames. The gateway sends nothing before READY. ``STAT <completion_tokens> <tokens_per_second>
     <cache_hit_percent> <rss_gb> [<prompt_tokens> [<length_limited> ...]]`` (spec: handshake.STAT)
     """
 
-    __slots__ = ()
     KIND: ClassVar[str] = "READY"
+    __match_args__ = (
+        "completion_tokens",
+        "tokens_per_second",
+        "cache_hit_percent",
+        "rss_gb",
+        "prompt_tokens",
+        "length_limited",
+    )
+    __slots__ = __match_args__
+
+    def __init__(
+        self,
+        completion_tokens: int,
+        tokens_per_second: float,
+        cache_hit_percent: float,
+        rss_gb: float,
+        prompt_tokens: int | None = None,
+        length_limited: int | None = None,
+    ) -> None:
+        self.completion_tokens = completion_tokens
+        """A number of tokens. Unit: tokens. 0 … 9223372036854775807."""
+        self.tokens_per_second = tokens_per_second
+        """A generation speed. Unit: tokens/s."""
+        self.cache_hit_percent = cache_hit_percent
+        """A percentage. Unit: percent."""
+        self.rss_gb = rss_gb
+        """An amount of memory. Unit: GB."""
+        self.prompt_tokens = prompt_tokens
+        """A number of tokens. Unit: tokens. 0 … 9223372036854775807. None: absent."""
+        self.length_limited = length_limited
+        """0 or 1. 0 … 1. None: absent."""
 
 
 Frame = (
@@ -932,21 +996,24 @@ def _read_plain_data(line: bytes) -> _Awaited | None:
     if values is None or len(values) < 4:
         return None
     id, size, logprob, k = values[:4]
-    tokens = values[4::2]
-    token_logprobs = values[5::2]
-    reals = as_floats((logprob, *token_logprobs))
+    try:
+        tokens = tuple(map(index, values[4::2]))
+        token_logprobs = tuple(map(float, values[5::2]))
+        logprob = float(logprob)
+    except (TypeError, OverflowError):
+        return None
     if not (
-        reals is not None
-        and are_uints([k], 0, 32)
+        type(k) is int
+        and 0 <= k <= 32
         and len(values) == 4 + 2 * k
         and type(id) is int
         and 1 <= id <= 18446744073709551615
         and type(size) is int
         and 0 <= size <= 65536
-        and are_uints(tokens, 0, 2147483647)
+        and (not tokens or (min(tokens) >= 0 and max(tokens) <= 2147483647))
     ):
         return None
-    return size + 1, Data, (id,), (reals[0], tuple(tokens), reals[1:])
+    return size + 1, Data, (id,), (logprob, tokens, token_logprobs)
 
 
 def _read_plain_echo(line: bytes) -> _Awaited | None:
@@ -955,12 +1022,15 @@ def _read_plain_echo(line: bytes) -> _Awaited | None:
     if values is None or len(values) < 5:
         return None
     id, size, position, logprob, k = values[:5]
-    tokens = values[5::2]
-    token_logprobs = values[6::2]
-    reals = as_floats((logprob, *token_logprobs))
+    try:
+        tokens = tuple(map(index, values[5::2]))
+        token_logprobs = tuple(map(float, values[6::2]))
+        logprob = float(logprob)
+    except (TypeError, OverflowError):
+        return None
     if not (
-        reals is not None
-        and are_uints([k], 0, 32)
+        type(k) is int
+        and 0 <= k <= 32
         and len(values) == 5 + 2 * k
         and type(id) is int
         and 1 <= id <= 18446744073709551615
@@ -968,10 +1038,10 @@ def _read_plain_echo(line: bytes) -> _Awaited | None:
         and 0 <= size <= 65536
         and type(position) is int
         and 0 <= position <= 4294967295
-        and are_uints(tokens, 0, 2147483647)
+        and (not tokens or (min(tokens) >= 0 and max(tokens) <= 2147483647))
     ):
         return None
-    return size + 1, Echo, (id,), (position, reals[0], tuple(tokens), reals[1:])
+    return size + 1, Echo, (id,), (position, logprob, tokens, token_logprobs)
 
 
 _READERS: Final[Mapping[bytes, Callable[[list[bytes]], Frame | _Awaited]]] = {
@@ -1120,20 +1190,20 @@ class FrameReader:
 
     def _consume(self, data: bytes, frames: list[Frame | ProtocolFault]) -> int:
         """Add every complete message of ``data`` to ``frames``; returns where the first incomplete one starts."""
-        append, find, remembered, make = frames.append, data.find, self._headers.get, tuple.__new__
+        append, find, remembered = frames.append, data.find, self._headers.get
         start, length = 0, len(data)
         while True:
             end = find(b"\n", start)
             if end < 0 or end - start > FRAME_LINE_BYTES:
                 break
             line = data[start:end]
-            awaited = remembered(line)
+            awaited = remembered(line) if end - start <= _CACHED_LINE_BYTES else None
             if awaited is None:
                 found = self._read(line)
                 if found is None:
                     start = end + 1
                     continue
-                if isinstance(found, _SameKind):
+                if isinstance(found, Message):
                     self._read = _read_line
                     append(found)
                     start = end + 1
@@ -1149,9 +1219,9 @@ class FrameReader:
                 excerpt = data[max(end + 1, stop - EXCERPT_BYTES + 1) : stop + 1]
                 raise ProtocolFault(kind.KIND, "", "terminator", excerpt)
             if after is None:
-                append(make(kind, before))
+                append(kind(*before))
             else:
-                append(make(kind, (*before, data[end + 1 : stop], *after)))
+                append(kind(*before, data[end + 1 : stop], *after))
             start = stop + 1
         if length - start > FRAME_LINE_BYTES:
             raise ProtocolFault("", "", "line_limit", data[start : start + EXCERPT_BYTES])

@@ -15,7 +15,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from math import inf, isfinite, nan
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 EXCERPT_BYTES: Final = 80
 """Most bytes of a faulty message that a fault carries."""
@@ -85,6 +85,25 @@ class BadWord(Exception):
         super().__init__(field, rule)
         self.field = field
         self.rule = rule
+
+
+class Message:
+    """Base of all frames and commands. Two are equal if they are of one kind and all their values are."""
+
+    KIND: ClassVar[str] = ""
+    """Kind on the wire."""
+    __match_args__: tuple[str, ...] = ()
+    """Names of the attributes, in the order of the constructor's arguments."""
+    __slots__ = __match_args__
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in self.__match_args__)
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__match_args__)
+        return f"{type(self).__name__}({values})"
 
 
 def split_words(line: bytes) -> list[bytes]:
@@ -218,19 +237,6 @@ def plain_numbers(line: bytes, start: int) -> list[Any] | None:
     except ValueError:
         return None
     return values
-
-
-def are_uints(values: Sequence[Any], low: int, high: int) -> bool:
-    """Whether all values are whole numbers in ``low`` … ``high``."""
-    return not values or (set(map(type, values)) == {int} and low <= min(values) and max(values) <= high)
-
-
-def as_floats(values: Sequence[Any]) -> tuple[float, ...] | None:
-    """All values as floats; None if one is too large."""
-    try:
-        return tuple(map(float, values))
-    except OverflowError:
-        return None
 
 
 # ---------------------------------------------------------------- writing words

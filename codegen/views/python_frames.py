@@ -35,7 +35,7 @@ def frames_view(model: Model) -> View:
         "sentinel_doc": "one line with the engine's first numbers follows it.",
         "line_limit": macro(LINE["frame"]),
         "imports": _imports(
-            every, ["EXCERPT_BYTES", "BadWord", "FieldError", "ProtocolFault", "split_words"]
+            every, ["EXCERPT_BYTES", "BadWord", "FieldError", "Message", "ProtocolFault", "split_words"]
         ),
         "union": _union(every),
         "no_effect": _classes(message for message in model.frames if message.no_effect),
@@ -68,7 +68,7 @@ _RUNTIME = (
     "uint",
     "visible",
 )
-_TABLE_RUNTIME = ("are_uints", "as_floats", "plain_numbers")
+_TABLE_RUNTIME = ("plain_numbers",)
 
 
 def _imports(messages: list[View], always: list[str]) -> list[str]:
@@ -108,17 +108,17 @@ def _frame(message: Message) -> View:
         view["result"] = text.listing(f"{view['class_name']}(", values, ")", indent=4, used=11)
     else:
         view["reader_type"] = "_Awaited"
-        view["result"] = _awaited(message, {})
+        view["result"] = _awaited(message)
     return view
 
 
-def _awaited(message: Message, values: dict[str, str]) -> str:
-    """What a header with a payload means; ``values`` replaces the local variable of an attribute."""
+def _awaited(message: Message) -> str:
+    """What a header with a payload means, made of the local variables of a reader."""
     payload = message.payloads[0]
     found = attributes(message)
     names = [attribute.name for attribute in found]
     place = len(names) if payload.drained else names.index(payload.attribute)
-    expressions = [values.get(name, local(name)) for name in names]
+    expressions = [local(name) for name in names]
     before = text.tuple_of(expressions[:place], indent=4, used=200 if place > 5 else 0)
     after = "None" if payload.drained else text.tuple_of(expressions[place + 1 :], indent=4, used=0)
     return f"{local(payload.size)} + 1, {class_name(message)}, {before}, {after}"
@@ -165,18 +165,6 @@ def _quick(message: Message) -> View | None:
     if not plain or len(words) != len(scalars):
         return None
     fixed, width = len(words), len(columns)
-    real_scalars = [field for field in fields if isinstance(field.type, RealType)]
-    real_columns = [field for field in columns if isinstance(field.type, RealType)]
-    values = {field.attribute: f"reals[{place}]" for place, field in enumerate(real_scalars)}
-    for place, field in enumerate(real_columns):
-        first = len(real_scalars)
-        low = f"{first}" if place == 0 else f"{first} + {place} * {local(table.count)}"
-        last = place == len(real_columns) - 1
-        high = "" if last else f"{first} + {place + 1} * {local(table.count)}"
-        values[field.attribute] = f"reals[{low}:{high}]"
-    for field in columns:
-        if isinstance(field.type, UintType):
-            values[field.attribute] = f"tuple({local(field.attribute)})"
     count = message.field(table.count).type
     assert isinstance(count, UintType)
     return {
@@ -187,18 +175,19 @@ def _quick(message: Message) -> View | None:
         "fixed": fixed,
         "scalars": ", ".join(local(field.name) for field in fields),
         "columns": [
-            {"target": local(field.attribute), "slice": f"{fixed + place}::{width}"}
+            {
+                "target": local(field.attribute),
+                "slice": f"{fixed + place}::{width}",
+                "convert": "index" if isinstance(field.type, UintType) else "float",
+            }
             for place, field in enumerate(columns)
         ],
-        "reals": ", ".join(
-            [local(field.name) for field in real_scalars]
-            + [f"*{local(field.attribute)}" for field in real_columns]
-        ),
+        "reals": [local(field.name) for field in fields if isinstance(field.type, RealType)],
         "count": local(table.count),
         "count_low": count.low,
         "count_high": count.high,
         "checks": _quick_checks(fields, columns, table.count),
-        "result": _awaited(message, values),
+        "result": _awaited(message),
     }
 
 
@@ -210,7 +199,9 @@ def _quick_checks(fields: list[Any], columns: list[Any], count: str) -> list[str
             checks += [f"type({name}) is int", f"{field.type.low} <= {name} <= {field.type.high}"]
     for field in columns:
         if isinstance(field.type, UintType):
-            checks.append(f"are_uints({local(field.attribute)}, {field.type.low}, {field.type.high})")
+            name = local(field.attribute)
+            bounds = f"min({name}) >= {field.type.low} and max({name}) <= {field.type.high}"
+            checks.append(f"(not {name} or ({bounds}))")
     return checks
 
 
@@ -245,7 +236,8 @@ def commands_view(model: Model) -> View:
         "refused": REFUSED,
         "broken": BROKEN,
         "imports": _imports(
-            commands, ["EXCERPT_BYTES", "BadWord", "FieldError", "ProtocolFault", "split_words", "uint"]
+            commands,
+            ["EXCERPT_BYTES", "BadWord", "FieldError", "Message", "ProtocolFault", "split_words", "uint"],
         ),
         "union": _union(commands),
     }

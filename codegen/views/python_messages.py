@@ -15,9 +15,6 @@ from codegen import names
 from codegen.layout import Counted, Extensions, Ignored, Optional, Part, Rest, Word
 from codegen.model import HexType, Message, Payload, RealType, UintType, WireField, WireType
 
-TUPLE_METHODS = frozenset({"count", "index"})
-"""Names a NamedTuple field shares with a method of tuple."""
-
 LOCALS = frozenset(
     {"header", "found", "line", "place", "word", "values", "reals", "keys", "literal", "real", "pairs"}
 )

@@ -13,7 +13,6 @@ from codegen.layout import Counted, Extensions, Ignored, Literal, Optional, Part
 from codegen.model import HexType, Message, Model, RealType, UintType, ValueRule, WireField, WireType
 from codegen.render import python_literal
 from codegen.views import python_text as text
-from codegen.views.python_messages import TUPLE_METHODS as CLASHES
 from codegen.views.python_messages import (
     Attribute,
     attributes,
@@ -417,6 +416,16 @@ def _argument(attribute: Attribute) -> str:
     return f"{attribute.name}: {attribute.type}{default}"
 
 
+def _init_signature(found: list[Attribute]) -> str:
+    """Arguments of a message class."""
+    given = [
+        f"{attribute.name}: {attribute.type}"
+        + (f" = {attribute.default}" if attribute.default is not None else "")
+        for attribute in found
+    ]
+    return text.listing("", ["self", *given], "", indent=4, used=len("    def __init__() -> None"))
+
+
 def written(message: Message) -> str:
     """The expression a writer returns."""
     payloads = [payload.attribute for payload in message.payloads]
@@ -428,26 +437,18 @@ def written(message: Message) -> str:
 
 def message_view(message: Message) -> View:
     """What the class, the reader and the writer of ``message`` have in common."""
-    name = class_name(message)
+    name, found = class_name(message), attributes(message)
     tail = ["Experimental."] if message.stability != "stable" else []
     tail += ["Read and then dropped."] if message.no_effect else []
     return {
         "kind": message.name,
         "kind_bytes": python_literal(message.name.encode()),
         "class_name": name,
-        "fields_class": f"_{name}Fields",
         "layout": message.layout.text,
         "doc": " ".join([sentence(message.doc), *tail, f"``{message.layout.text}`` (spec: {message.path})"]),
-        "attributes": [
-            {
-                "name": attribute.name,
-                "type": attribute.type,
-                "default": f" = {attribute.default}" if attribute.default is not None else "",
-                "ignore": "  # type: ignore[assignment]" if attribute.name in CLASHES else "",
-                "doc": attribute.doc,
-            }
-            for attribute in attributes(message)
-        ],
+        "attributes": [{"name": attribute.name, "doc": attribute.doc} for attribute in found],
+        "slots": text.tuple_text([attribute.name for attribute in found], indent=4, used=21),
+        "init_signature": _init_signature(found),
         "reader": f"_read_{message.name.lower()}",
         "read_steps": read_steps(message),
         "writer": writer_name(message),
