@@ -33,6 +33,7 @@ LINGER_SECONDS: Final = 10.0  # how long an answered connection is drained befor
 LINGER_SILENCE: Final = 2.0  # and how long it may be silent meanwhile
 _READ_SIZE: Final = 64 * 1024
 _READS_PER_EVENT: Final = 16
+_COPIED: Final = 64 * 1024  # a larger body is not copied behind its head
 _RESET: Final = struct.pack("ii", 1, 0)
 
 LEFT: Final = "the client has left"
@@ -155,8 +156,13 @@ class Channel:
                 self._linger_silence_until = time.monotonic() + LINGER_SILENCE
             else:
                 self._reader.received(data)
-            if self.phase not in (Phase.READING, Phase.LINGERING) or len(data) < _READ_SIZE:
+            if len(data) < _READ_SIZE or not self._wants_more():
                 return
+
+    def _wants_more(self) -> bool:
+        """Whether to read on without a look at the other connections: in the middle of a long body."""
+        in_body = self.phase is Phase.READING and self._reader.reading_since is not None
+        return in_body or self.phase is Phase.LINGERING
 
     def _drain(self) -> None:
         with self.lock:
@@ -226,7 +232,12 @@ class Channel:
             exchange.record.status = head.status
             if not head.bodiless:
                 exchange.record.bytes_sent += len(body)
-            self.send_locked(head.data if head.bodiless or not body else head.data + body)
+            if head.bodiless or len(body) > _COPIED:
+                self.send_locked(head.data)
+                if not head.bodiless:
+                    self.send_locked(body)
+            else:
+                self.send_locked(head.data + body)
             request = self._reader.request
             if (
                 self.phase is Phase.READING
@@ -284,11 +295,14 @@ class Channel:
             return
         self._idle_since = time.monotonic()
         if self._reader.behind:
-            # READING would let the loop read first and mix up the order
-            self.server.loop.call_soon(self._resume)
-            self._update_interest_locked()
+            self.resume_soon_locked()
         else:
             self.enter_locked(Phase.READING)
+
+    def resume_soon_locked(self) -> None:
+        """Go on with the bytes that are behind, after a look at the other connections. Needs the lock."""
+        self.enter_locked(Phase.FLUSHING)  # READING would let the loop read newer bytes first
+        self.server.loop.call_soon(self._resume)
 
     def _resume(self) -> None:
         with self.lock:

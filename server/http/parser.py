@@ -227,6 +227,13 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]  # waitress has no
             return Discarded()
         return OverflowableBuffer(self.adj.inbuf_overflow)
 
+    @property
+    def body_size(self) -> int:
+        """Bytes of the body that the application can read."""
+        if self.body is None or isinstance(self.body.getbuf(), Discarded):
+            return 0
+        return len(self.body)
+
     def discard_body(self) -> None:
         """Drop the body, come or to come; its end is still found."""
         if self.body is not None:

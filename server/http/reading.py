@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from server.http.gate import Verdict
     from server.http.server import HttpServer
 
+_ANSWERED_AT_ONCE: Final = 8  # early answers to pipelined requests before other connections have their turn
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
@@ -43,7 +44,13 @@ class RequestReader:
     def received(self, data: bytes) -> None:
         """Take what the socket gave."""
         channel = self._channel
+        requests = 0
         while data and channel.phase is Phase.READING:
+            if requests == _ANSWERED_AT_ONCE:
+                with channel.lock:
+                    self.behind = data
+                    channel.resume_soon_locked()
+                return
             if self.request is None:
                 self.request = self._server.new_parser()
             request = self.request
@@ -59,8 +66,10 @@ class RequestReader:
             elif request.too_large:
                 limit = self._server.config.max_body_bytes
                 self.refuse(errors.request_too_large(limit=limit))
-            if request.completed and self.request is request and self._complete(request, data):
-                return  # from here on the worker may be ahead of us
+            if request.completed and self.request is request:
+                requests += 1
+                if self._complete(request, data):
+                    return  # from here on the worker may be ahead of us
         if channel.phase is Phase.FLUSHING:
             self.behind = data
 

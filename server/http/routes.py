@@ -5,14 +5,12 @@ a wrong path.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import Final
 
 from generated.http import OPEN_PATHS, ROUTES
 from server.http.config import Route
 
 _PLACEHOLDER: Final = "{id}"
-_COMPARED_LENGTH: Final = 120  # difflib is quadratic
 
 
 def contract_routes() -> tuple[Route, ...]:
@@ -47,9 +45,23 @@ class RouteTable:
         return None
 
     def nearest(self, path: str) -> str:
-        """The real path that looks most like ``path``; every path has one."""
-        found = get_close_matches(path[:_COMPARED_LENGTH], self._paths, n=1, cutoff=0.0)
-        return found[0] if found else "/"
+        """The real path that shares the longest beginning and end with ``path``; every path has one.
+
+        Runs on the I/O thread for every unknown path, so it is linear.
+        """
+        return max(self._paths, key=lambda real: _likeness(path, real), default="/")
+
+
+def _likeness(path: str, real: str) -> tuple[int, int]:
+    """Characters shared at both ends; among equals the length that is nearest."""
+    shortest = min(len(path), len(real))
+    begin = 0
+    while begin < shortest and path[begin] == real[begin]:
+        begin += 1
+    end = 0
+    while end < shortest - begin and path[-1 - end] == real[-1 - end]:
+        end += 1
+    return begin + end, -abs(len(path) - len(real))
 
 
 def allowed_methods(route: Route) -> frozenset[str]:

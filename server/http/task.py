@@ -81,7 +81,7 @@ class RequestTask(WSGITask):  # type: ignore[misc]  # waitress has no types
         headers = self.request.headers
         coding = content_coding(headers.pop("CONTENT_ENCODING", "")) if self.request.has_body else IDENTITY
         if self.request.has_body:
-            headers["CONTENT_LENGTH"] = str(len(self.request.body))
+            headers["CONTENT_LENGTH"] = str(self.request.body_size)
         if coding == IDENTITY:
             return True
         server = self.channel.server
