@@ -101,6 +101,10 @@ class Message:
             return NotImplemented
         return all(getattr(self, name) == getattr(other, name) for name in self.__match_args__)
 
+    def as_dict(self) -> dict[str, Any]:
+        """The attributes by name, in order."""
+        return {name: getattr(self, name) for name in self.__match_args__}
+
     def __repr__(self) -> str:
         values = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__match_args__)
         return f"{type(self).__name__}({values})"

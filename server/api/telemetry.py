@@ -18,7 +18,7 @@ from server.metrics import CONTENT_TYPE
 
 def frame_values(frame: Prof | Tiers | Hwinfo) -> dict[str, Any]:
     """The fields of a frame by their names in the spec."""
-    return frame._asdict()
+    return frame.as_dict()
 
 
 class TelemetryPages:
