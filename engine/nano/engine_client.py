@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,8 @@ from types import TracebackType
 from typing import Final
 
 from generated.commands import write_submit
-from generated.frames import Data, Done, Error, FrameReader, ProtocolFault, Ready
+from generated.frames import Data, Done, Error, FrameReader, Ready
+from generated.wire import ProtocolFault
 
 REFERENCE_ENGINE: Final = (sys.executable, "-m", "engine.reference")
 _READ_BYTES: Final = 1 << 16
@@ -44,8 +46,13 @@ class EngineProcess:
         self._slots = slots
         self._identity = 0
         self._reader = FrameReader()
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the child; closed by close)
         self._process = subprocess.Popen(
-            [*command, "0"], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [*command, "0"],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
         )
         self._wait_until_ready()
 
@@ -68,13 +75,16 @@ class EngineProcess:
             self._process.wait()
         if self._process.stdout:
             self._process.stdout.close()
+        self._log.close()
 
     def _frames(self) -> list[object]:
         if self._process.stdout is None:
             raise EngineFailure("the engine has no output")
         data = os.read(self._process.stdout.fileno(), _READ_BYTES)
         if not data:
-            raise EngineFailure("the engine ended")
+            self._log.seek(0)
+            lines = self._log.read().decode("utf-8", "replace").splitlines() or ["no log"]
+            raise EngineFailure(f"the engine ended: {lines[-1]}")
         frames: list[object] = list(self._reader.feed(data))
         for frame in frames:
             if isinstance(frame, ProtocolFault):

@@ -183,6 +183,7 @@ def save_checkpoint(model: GlmModel, directory: Path, end_token_ids: list[int]) 
         for name, parameter in model.named_parameters()
     }
     save_file(tensors, directory / "model.safetensors", metadata={"format": "pt"})
+    (directory / "model.safetensors").chmod(0o644)
 
 
 def load_checkpoint(directory: Path) -> GlmModel:

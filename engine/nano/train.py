@@ -1,244 +1,18 @@
-"""Train the embedded model from scratch: data, tokenizer and weights from one seed (needs the extra
-``train``).
+"""Train the embedded model from scratch: data, tokenizer and weights from one seed.
 
-``python -m engine.nano.train --help``. The run is resumable: with the same work directory it goes on from
-its last saved state. Muon moves the matrices of the layers, AdamW the rest; the rate rises for the first 3
-% of the steps, stays, and falls linearly to zero over the last part.
+``python -m engine.nano.train --help``. Needs the extra ``train`` (torch) except for its help. The run is
+resumable: the same command with the same work directory goes on where the last one stopped.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-import time
-from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final
-
-import torch
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
-from tokenizers import Tokenizer
 
 from engine.nano import MODEL_DIRECTORY
-from engine.nano.layout import END_TOKENS
-from engine.nano.processes import Team, run_in_processes
-from engine.nano.shards import Rows, make_rows
-from engine.nano.tokenizer_training import save_tokenizer, train_tokenizer
-from engine.nano.torch_model import GlmModel, Shape, save_checkpoint, weighted_loss
-
-SHORT_LENGTH: Final = 512
-SHORT_BATCH: Final = 8
-LONG_LENGTH: Final = 2048
-LONG_BATCH: Final = 2
-LONG_EVERY: Final = 5
-"""Every fifth step sees rows of the full context; without them the model fails beyond 512 tokens."""
-WARM_UP_SHARE: Final = 0.03
-VALIDATION_ROWS: Final = 24
-VALIDATION_SEED: Final = 1_000_000
-LOG_EVERY: Final = 50
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What defines a run; a stored state may only be resumed with the same seed."""
-
-    steps: int
-    seed: int
-    muon_rate: float
-    adam_rate: float
-    decay_share: float
-    compiled: bool
-    work: Path
-    save_seconds: float
-    stop_after: float | None
-
-
-class Rates:
-    """The learning-rate factor of a step: warm-up, plateau, linear fall to zero."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._steps = settings.steps
-        self._warm_up = max(int(settings.steps * WARM_UP_SHARE), 1)
-        self._decay = max(int(settings.steps * settings.decay_share), 1)
-
-    def factor(self, step: int) -> float:
-        """Between 0 and 1 for steps 0 … steps - 1."""
-        return min((step + 1) / self._warm_up, 1.0, (self._steps - step) / self._decay)
-
-
-def build_optimisers(model: GlmModel, settings: Settings) -> list[torch.optim.Optimizer]:
-    """Muon for the matrices of the layers, AdamW for embedding, norms and biases."""
-    matrices = [value for name, value in model.named_parameters() if value.dim() == 2 and "embed" not in name]
-    others = [value for name, value in model.named_parameters() if value.dim() != 2 or "embed" in name]
-    return [
-        torch.optim.Muon(
-            matrices, lr=settings.muon_rate, momentum=0.95, weight_decay=0.1, adjust_lr_fn="match_rms_adamw"
-        ),
-        torch.optim.AdamW(others, lr=settings.adam_rate, betas=(0.9, 0.98), weight_decay=0.0),
-    ]
-
-
-def prepare(settings: Settings) -> tuple[Tokenizer, Rows, Rows, Rows]:
-    """(tokenizer, short, long, validation rows), enough for one pass; kept in the work directory."""
-    seed, work = settings.seed, settings.work
-    if not (work / "tokenizer.json").exists():
-        save_tokenizer(train_tokenizer(), work)
-    tokenizer = Tokenizer.from_file(str(work / "tokenizer.json"))
-    long_steps = settings.steps // LONG_EVERY + 1
-    sizes = {
-        "short": ((settings.steps - long_steps + 2) * SHORT_BATCH, SHORT_LENGTH, seed),
-        "long": (long_steps * LONG_BATCH, LONG_LENGTH, seed),
-        "validation": (VALIDATION_ROWS, SHORT_LENGTH, seed + VALIDATION_SEED),
-    }
-    rows = {}
-    with Progress(disable=not sys.stderr.isatty()) as progress:
-        for name, (count, length, stream) in sizes.items():
-            task = progress.add_task(f"{name} rows", total=1.0)
-            path = work / f"{name}-{count}-{seed}.npz"
-            if not path.exists():
-                report = partial(_show_share, progress, task)
-                make_rows(tokenizer, stream, count, length, name == "long", report).save(path)
-            rows[name] = Rows.load(path)
-    return tokenizer, rows["short"], rows["long"], rows["validation"]
-
-
-def _show_share(progress: Progress, task: TaskID, share: float) -> None:
-    progress.update(task, completed=share)
-
-
-class Trainer:
-    """One run: model, optimisers, rows and the step it has reached."""
-
-    def __init__(self, settings: Settings, team: Team) -> None:
-        self.settings, self.team, self._work = settings, team, settings.work
-        self.tokenizer, self.short, self.long, self.validation = prepare(settings)
-        self.model = GlmModel(Shape(), settings.seed)
-        self._optimisers = build_optimisers(self.model, settings)
-        self._loss = torch.compile(weighted_loss, dynamic=False) if settings.compiled else weighted_loss
-        self.step, self._state = 0, settings.work / "state.pt"
-        if self._state.exists():
-            self._resume()
-
-    def _resume(self) -> None:
-        state: dict[str, Any] = torch.load(self._state, weights_only=True)
-        if state["seed"] != self.settings.seed:
-            raise ValueError(f"{self._state} belongs to seed {state['seed']}")
-        self.model.load_state_dict(state["model"])
-        for optimiser, stored in zip(self._optimisers, state["optimisers"], strict=True):
-            optimiser.load_state_dict(stored)
-        self.step = state["step"]
-
-    def save_state(self) -> None:
-        """Write everything that is needed to go on; a crash in between leaves the last state whole."""
-        state = {
-            "seed": self.settings.seed,
-            "step": self.step,
-            "model": self.model.state_dict(),
-            "optimisers": [optimiser.state_dict() for optimiser in self._optimisers],
-        }
-        torch.save(state, self._state.with_suffix(".new"))
-        os.replace(self._state.with_suffix(".new"), self._state)
-
-    def take_step(self, rates: Rates) -> float:
-        """One update by all processes; returns the training loss of this process's share in nats."""
-        if self.step % LONG_EVERY == LONG_EVERY - 1:
-            arrays = self.long.batch(self.step // LONG_EVERY, LONG_BATCH)
-        else:
-            arrays = self.short.batch(self.step - self.step // LONG_EVERY, SHORT_BATCH)
-        share = slice(self.team.rank, None, self.team.size)
-        inputs, targets, weights = (torch.from_numpy(array[share].copy()) for array in arrays)
-        factor = rates.factor(self.step)
-        for optimiser, rate in zip(
-            self._optimisers, (self.settings.muon_rate, self.settings.adam_rate), strict=True
-        ):
-            for group in optimiser.param_groups:
-                group["lr"] = rate * factor
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            loss: torch.Tensor = self._loss(self.model, inputs, targets, weights)
-        loss.backward()
-        self.team.average(value.grad for value in self.model.parameters() if value.grad is not None)
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-        for optimiser in self._optimisers:
-            optimiser.step()
-            optimiser.zero_grad()
-        self.step += 1
-        return float(loss.detach())
-
-    def validate(self) -> float:
-        """Loss in nats per token the model has to write itself, on documents of another seed."""
-        total, count = 0.0, 0.0
-        with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16):
-            for number in range(VALIDATION_ROWS // SHORT_BATCH):
-                inputs, targets, weights = (
-                    torch.from_numpy(array) for array in self.validation.batch(number, SHORT_BATCH)
-                )
-                answer = (weights > 0.9).float()
-                total += float(self._loss(self.model, inputs, targets, answer)) * float(answer.sum())
-                count += float(answer.sum())
-        return total / count
-
-    def log(self, loss: float, factor: float, speed: float) -> None:
-        """One line; every tenth with the validation loss."""
-        line = f"step {self.step} loss {loss:.4f} rate {factor:.3f} steps/s {speed:.3f}"
-        if self.step % (10 * LOG_EVERY) == 0:
-            line += f" validation {self.validate():.4f}"
-        print(line, flush=True)
-
-    def export(self, directory: Path) -> None:
-        """Write the checkpoint directory an engine loads."""
-        vocabulary: dict[str, int] = self.tokenizer.get_vocab(with_added_tokens=True)
-        save_checkpoint(self.model, directory, [vocabulary[token] for token in END_TOKENS])
-        if directory.resolve() != self._work.resolve():
-            for name in ("tokenizer.json", "tokenizer_config.json"):
-                (directory / name).write_bytes((self._work / name).read_bytes())
-
-
-def run(trainer: Trainer) -> None:
-    """Train to the last step, or until ``stop_after`` seconds of this process have passed."""
-    settings, rates, first = trainer.settings, Rates(trainer.settings), trainer.step
-    started = saved = time.monotonic()
-    smooth = 0.0
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[loss]}"),
-    )
-    with Progress(*columns, disable=not (trainer.team.leads and sys.stderr.isatty())) as progress:
-        task = progress.add_task("training", total=settings.steps, completed=first, loss="")
-        while trainer.step < settings.steps:
-            loss = trainer.take_step(rates)
-            smooth = loss if trainer.step == first + 1 else 0.98 * smooth + 0.02 * loss
-            progress.update(task, completed=trainer.step, loss=f"loss {smooth:.3f}")
-            if trainer.step % LOG_EVERY:
-                continue
-            now = time.monotonic()
-            if trainer.team.leads:
-                trainer.log(smooth, rates.factor(trainer.step - 1), (trainer.step - first) / (now - started))
-                if now - saved > settings.save_seconds:
-                    trainer.save_state()
-                    saved = now
-            over = settings.stop_after is not None and now - started > settings.stop_after
-            if trainer.team.agree(over):
-                break
-    if trainer.team.leads:
-        trainer.save_state()
-        print(f"step {trainer.step} validation {trainer.validate():.4f}", flush=True)
-
-
-def train(settings: Settings, output: Path, threads: int, team: Team) -> None:
-    """The whole run of one process; the leading one writes ``output`` when the last step is done."""
-    torch.set_num_threads(threads)
-    trainer = Trainer(settings, team)
-    run(trainer)
-    if team.leads and trainer.step >= settings.steps:
-        trainer.export(output)
-        print(f"wrote {output}", flush=True)
-    elif team.leads:
-        print("stopped early; the same command goes on", flush=True)
 
 
 def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
@@ -306,8 +80,14 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Prepare data, then train or go on training; the checkpoint is written after the last step."""
+    """Prepare data, then train or go on; exit code 2 when torch is missing."""
     options = parse_arguments(arguments)
+    if find_spec("torch") is None:
+        print("training needs torch: pip install '.[train]'", file=sys.stderr)
+        return 2
+    from engine.nano.processes import run_in_processes
+    from engine.nano.trainer import Settings, prepare, train
+
     settings = Settings(
         steps=options.steps,
         seed=options.seed,

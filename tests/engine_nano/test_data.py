@@ -1,5 +1,4 @@
-"""The training data of the embedded model: right answers, a pure function of the seed, held-out parts kept out.
-"""
+"""The training data of the embedded model: right answers, a pure function of the seed, held-out parts kept out."""
 
 from __future__ import annotations
 
@@ -11,7 +10,7 @@ from random import Random
 
 import pytest
 
-from engine.nano import MODEL_DIRECTORY, tool_tasks
+from engine.nano import tool_tasks
 from engine.nano.arithmetic import arithmetic_exercise, reason_difference, reason_sum, solve
 from engine.nano.chat_tasks import TURNS, copy
 from engine.nano.corpus import load_corpus
@@ -110,10 +109,3 @@ def test_tool_results_and_declarations_are_json() -> None:
         ]
         if exercise.result.startswith("{"):
             json.loads(exercise.result)
-
-
-def test_tokenizer_is_the_one_the_data_gives() -> None:
-    from engine.nano.tokenizer_training import train_tokenizer
-
-    committed = (MODEL_DIRECTORY / "tokenizer.json").read_text(encoding="utf-8")
-    assert json.loads(train_tokenizer().to_str()) == json.loads(committed)
