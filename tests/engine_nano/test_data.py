@@ -1,4 +1,4 @@
-"""The training data of the embedded model: right answers, a pure function of the seed, held-out parts kept out."""
+"""The training data of the embedded model: right answers, a pure function of the seed, nothing leaks."""
 
 from __future__ import annotations
 
