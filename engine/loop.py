@@ -162,10 +162,10 @@ class EngineLoop:
             raise Refused(WireError.BAD_REQUEST)
         if command.slot in self._slots:
             raise Refused(WireError.SLOT_BUSY)
-        prompt = self._prompt_tokens(command)
+        limit = self._model.context - (1 if command.max_tokens else 0)
+        prompt = self._prompt_tokens(command, limit)
         if not prompt:
             raise Refused(WireError.EMPTY_PROMPT)
-        limit = self._model.context - (1 if command.max_tokens else 0)
         if len(prompt) > limit:
             raise Refused(WireError.CONTEXT_EXCEEDED, str(len(prompt)), str(limit))
         try:
@@ -188,9 +188,13 @@ class EngineLoop:
         self._prefilling.append(request)
         return frames.write_accept(request.id, len(prompt))
 
-    def _prompt_tokens(self, command: commands.Submit) -> list[int]:
+    def _prompt_tokens(self, command: commands.Submit, limit: int) -> list[int]:
         if command.ids:
             return self._token_ids(command.prompt)
+        longest = self._model.longest_piece
+        if longest is not None and len(command.prompt) > limit * longest:
+            # Certain without tokenizing, which for the largest prompts would hold up everyone else for seconds.
+            raise Refused(WireError.CONTEXT_EXCEEDED, str(limit + 1), str(limit))
         try:
             return self._model.encode(command.prompt.decode("utf-8"))
         except UnicodeDecodeError:

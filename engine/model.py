@@ -73,6 +73,11 @@ class Model(Protocol):
         ...
 
     @property
+    def longest_piece(self) -> int | None:
+        """Most prompt bytes one token can stand for; None where that has no bound."""
+        ...
+
+    @property
     def end_tokens(self) -> frozenset[int]:
         """Tokens that end the model's turn."""
         ...

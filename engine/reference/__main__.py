@@ -24,6 +24,8 @@ def main() -> int:
         from engine.stdio import restore_default_signals, serve
 
         model = ReferenceModel(launch.directory, launch.slots, launch.context, launch.seed)
+    except KeyboardInterrupt:
+        return 130
     except LaunchError as error:
         print(f"coli-engine-reference: {error}", file=sys.stderr)
         return 2

@@ -84,10 +84,6 @@ class DecodeStep:
         self._block, self._offset = np.divmod(np.array(positions), BLOCK)
         self._rows = cache._tiling.rows(self._count)
         self._result = np.zeros((self._rows, cache._heads, cache._group, cache._dim), dtype=np.float32)
-        for slot, position in zip(slots, positions, strict=True):
-            row = cache._visible[slot].reshape(-1)
-            row[: position + 1] = 0.0
-            row[position + 1 :] = _HIDDEN
         self._runs = self._contiguous_runs(slots, positions)
 
     def _contiguous_runs(
@@ -103,6 +99,10 @@ class DecodeStep:
                 continue
             held = slice(slots[start], slots[end - 1] + 1)
             blocks = block_count(max(positions[start:end]) + 1)
+            for slot, position in zip(slots[start:end], positions[start:end], strict=True):
+                row = self._cache._visible[slot, :blocks].reshape(-1)
+                row[: position + 1] = 0.0
+                row[position + 1 :] = _HIDDEN
             mask = self._cache._visible[held, None, None, :blocks, None, :]
             runs.append((slice(start, end), held, blocks, mask))
             start = end

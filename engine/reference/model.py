@@ -79,6 +79,7 @@ class ReferenceModel:
             ) from None
         self.vocabulary = config.vocabulary
         self.end_tokens = config.end_tokens
+        self.longest_piece = self._tokenizer.longest_piece
         self.prefill_chunk = PREFILL_CHUNK
         self._history: list[list[int]] = [[] for _ in range(slots)]
         self._pinned: dict[int, tuple[list[int], Snapshot]] = {}

@@ -54,6 +54,8 @@ class TextTokenizer:
             raise LaunchError(f"{path} cannot be read: {error.strerror}") from None
         except Exception as error:  # the library raises bare Exception for whatever it finds wrong
             raise LaunchError(f"{path} is not a valid tokenizer: {error}") from None
+        # A normaliser may shorten a text, so only without one do token lengths bound the length of the text.
+        self._bounded = description.get("normalizer") is None
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
         self.vocabulary = vocabulary
@@ -88,6 +90,11 @@ class TextTokenizer:
     def piece(self, token: int) -> bytes:
         """The bytes of a token; empty for an id of the model that the tokenizer does not know."""
         return self._pieces[token]
+
+    @property
+    def longest_piece(self) -> int | None:
+        """Most bytes of a text that become one token; None where that has no bound."""
+        return max(map(len, self._pieces)) if self._bounded else None
 
     @property
     def pieces(self) -> list[bytes]:

@@ -1,0 +1,176 @@
+"""The engine loop step by step, on the reference model: what happens before which step, and never later."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.loop import EngineLoop, WireError
+from engine.reference.model import PREFILL_CHUNK, ReferenceModel
+from generated import frames
+from generated.errors import WIRE_CODES
+from tests.engine.checkpoints import RECIPES, write_checkpoint
+from tests.engine.engine_process import submit
+
+LONG_PROMPT = b"!" * (3 * PREFILL_CHUNK + 10)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> ReferenceModel:
+    recipe = RECIPES["glm"]
+    endless = replace(recipe, config={**recipe.config, "eos_token_id": []})
+    directory: Path = write_checkpoint(tmp_path_factory.mktemp("glm"), endless)
+    return ReferenceModel(directory, slots=3, context=None, seed=1)
+
+
+class Session:
+    """A loop whose output is read by the generated reader."""
+
+    def __init__(self, model: ReferenceModel) -> None:
+        self.log: list[str] = []
+        self.loop = EngineLoop(model, self.log.append)
+        self._reader = frames.FrameReader()
+        self.read(self.loop.greeting())
+
+    def read(self, data: bytes) -> list[Any]:
+        """Frames that carry an id."""
+        return [frame for frame in self._reader.feed(data) if hasattr(frame, "id")]
+
+    def send(self, data: bytes) -> list[Any]:
+        """Frames answered at once."""
+        return self.read(self.loop.receive(data))
+
+    def step(self) -> list[Any]:
+        """Frames of one step."""
+        return self.read(self.loop.step())
+
+
+@pytest.fixture
+def session(model: ReferenceModel) -> Session:
+    return Session(model)
+
+
+def brief(found: list[Any]) -> list[tuple[Any, ...]]:
+    """Kind, id and the words of an error."""
+    return [(f.KIND, f.id, *f.words) if f.KIND == "ERROR" else (f.KIND, f.id) for f in found]
+
+
+def test_every_code_of_the_loop_is_one_of_the_spec() -> None:
+    assert {code.value for code in WireError} <= set(WIRE_CODES)
+
+
+def test_accept_comes_before_any_work(session: Session, model: ReferenceModel) -> None:
+    before = model.work.forwards
+    assert brief(session.send(submit(1, LONG_PROMPT, 3))) == [("ACCEPT", 1)]
+    assert model.work.forwards == before and session.loop.busy
+    steps = [brief(session.step()) for _ in range(6)]
+    assert steps[:3] == [[], [], []], "three full chunks say nothing"
+    assert steps[3] == [("DATA", 1)]
+    assert steps[4:] == [[("DATA", 1)], [("DATA", 1), ("DONE", 1)]]
+    assert model.work.forwards == before + 6
+    assert not session.loop.busy
+
+
+@pytest.mark.parametrize(
+    ("command", "answer"), [(b"CANCEL 1\n", [("ERROR", 1, "CANCELLED")]), (b"STOP 1\n", [("DONE", 1)])]
+)
+@pytest.mark.parametrize("steps", [0, 1, 2, 4, 6])
+def test_stop_and_cancel_are_done_before_the_next_step(
+    session: Session, model: ReferenceModel, steps: int, command: bytes, answer: list[tuple[Any, ...]]
+) -> None:
+    session.send(submit(1, LONG_PROMPT, 100))
+    for _ in range(steps):
+        session.step()
+    before = model.work.forwards
+    assert brief(session.send(command)) == answer
+    assert model.work.forwards == before
+    assert not session.loop.busy
+    assert brief(session.send(command)) == [("ERROR", 1, "NOT_FOUND")]
+    assert brief(session.send(submit(2, "x", 1))) == [("ACCEPT", 2)], "the slot is free at once"
+    assert brief(session.step()) == [("DATA", 2), ("DONE", 2)]
+
+
+def test_generation_goes_on_while_a_prompt_is_read(session: Session) -> None:
+    session.send(submit(1, "x", 100))
+    session.step()
+    session.send(submit(2, LONG_PROMPT, 2, slot=2) + submit(3, LONG_PROMPT, 2, slot=1))
+    seen = [brief(session.step()) for _ in range(8)]
+    assert all(("DATA", 1) in step for step in seen), "one token each step"
+    firsts = [
+        min(index for index, step in enumerate(seen) if ("DATA", request) in step) for request in (2, 3)
+    ]
+    assert firsts == [3, 7], "prompts are read one after the other, chunk by chunk"
+
+
+def test_checks_come_in_order(session: Session) -> None:
+    session.send(submit(1, LONG_PROMPT, 5))
+    refused: list[tuple[bytes, str]] = [
+        (submit(1, "", 5, slot=2), "DUPLICATE_ID"),
+        (submit(2, "", 5, slot=3), "BAD_REQUEST"),
+        (submit(2, "", 5), "SLOT_BUSY"),
+        (submit(2, "", 5, slot=1, extra=b"bad"), "EMPTY_PROMPT"),
+        (submit(2, "!" * 600, 5, slot=1, extra=b"bad"), "CONTEXT_EXCEEDED"),
+        (submit(2, "x", 5, slot=1, extra=b"bad"), "BAD_REQUEST"),
+    ]
+    for command, code in refused:
+        (frame,) = session.send(command)
+        assert (frame.KIND, frame.words[0]) == ("ERROR", code)
+    assert brief(session.send(submit(2, "x", 5, slot=1))) == [("ACCEPT", 2)]
+
+
+def test_a_hopelessly_long_prompt_is_refused_unread(session: Session, model: ReferenceModel) -> None:
+    assert model.longest_piece == len(b"<|observation|>")
+    tokenized: list[str] = []
+    encode = model.encode
+    model.encode = lambda text: tokenized.append(text) or encode(text)  # type: ignore[method-assign]
+    (frame,) = session.send(submit(1, b"x" * (1 << 20), 5))
+    del model.encode
+    assert frame.words == ("CONTEXT_EXCEEDED", "512", "511")
+    assert tokenized == []
+
+
+def test_broken_framing_ends_the_loop(session: Session) -> None:
+    assert brief(session.send(b"SUBMIT 5 0 2 1 0 1\nhiX\nSUBMIT 6 1 1 1 0 1\nx\n")) == [
+        ("ERROR", 5, "BAD_FRAME")
+    ]
+    assert session.loop.broken
+    assert any("terminator" in line for line in session.log)
+
+
+def test_input_ending_inside_a_command_is_logged(session: Session) -> None:
+    session.send(b"SUBMIT 5 0 20 1 0 1\nhi")
+    session.loop.end_of_input()
+    assert len(session.log) == 1 and "truncated" in session.log[0]
+
+
+def test_a_log_probability_request_reads_its_whole_prompt(session: Session, model: ReferenceModel) -> None:
+    for request, fields in ((1, {}), (2, {}), (3, {"logprobs": 1})):
+        session.send(submit(request, LONG_PROMPT, 1, **fields))
+        while session.loop.busy:
+            session.step()
+    length = len(LONG_PROMPT)
+    assert [line.rsplit(" ", 1)[1] for line in session.log][1:] == [f"{length - 1}/{length}", f"0/{length}"]
+
+
+def test_pin_goes_back_where_the_history_was_lost(session: Session, model: ReferenceModel) -> None:
+    def run(request: int, prompt: bytes, **fields: int) -> bytes:
+        session.send(submit(request, prompt, 4, **fields))
+        text = b""
+        while session.loop.busy:
+            text += b"".join(frame.payload for frame in session.step() if frame.KIND == "DATA")
+        return text
+
+    pinned = b"The other" * 20
+    first = run(1, pinned, pin=1)
+    run(2, b"[gMASK]" * 150)
+    longer = run(3, pinned + b"?", pin=0)
+    run(4, b"12" * 100)
+    assert run(5, pinned) == first
+    assert run(6, pinned + b"?", slot=1) == longer
+    length = len(model.encode(pinned.decode()))
+    reuse = [line.rsplit(" ", 1)[1] for line in session.log]
+    assert reuse[2] == f"{length}/{length + 1}"
+    assert reuse[4:] == [f"{length - 1}/{length}", f"0/{length + 1}"]
