@@ -30,7 +30,7 @@ RULES = (
 def build(model: Model) -> Mapping[str, object]:
     """Outputs of the C target."""
     agree = {
-        "frames": [c_agree.shown(message) for message in (*model.frames, model.handshake.message)],
+        "frames": [c_agree.shown(message) for message in model.frames],
         "commands": [c_agree.shown(message) for message in model.commands],
     }
     return {HEADER: _header(model), AGREE: agree}
@@ -61,8 +61,9 @@ def _header(model: Model) -> dict[str, object]:
         "wire_errors": [error.name for error in model.wire_errors if error.on_wire],
         "sentinel": model.handshake.sentinel,
         "handshake": c_write.writer(model.handshake.message),
+        "handshake_reader": c_read.reader(model.handshake.message),
         "frame_writers": [c_write.writer(message) for message in model.frames],
         "command_writers": [c_write.writer(message) for message in model.commands],
         "command_readers": [c_read.reader(message) for message in model.commands],
-        "frame_readers": [c_read.reader(message) for message in (*model.frames, model.handshake.message)],
+        "frame_readers": [c_read.reader(message) for message in model.frames],
     }

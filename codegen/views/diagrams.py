@@ -109,8 +109,7 @@ def states(table: StateTable) -> str:
     arrows.sort(key=lambda arrow: (abs(arrow.enters_at - arrow.leaves_at), arrow.leaves_at))
     width, height = lane + LANE * len(arrows) + MARGIN, top
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-        f'viewBox="0 0 {width} {height}">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">',
         f"<style>{STYLE}</style>",
         ARROW_HEAD,
     ]

@@ -228,21 +228,6 @@ static void show_frame(const colibri_frame *frame, colibri_fault *fault) {
         printf(" greedy="); printf("%llu", (unsigned long long)message->greedy);
         print_written(colibri_write_grpe(written, sizeof written, message, fault));
     }
-    if (frame->kind == COLIBRI_FRAME_STAT) {
-        const colibri_stat *const message = &frame->as.stat;
-        printf("frame STAT");
-        printf(" completion_tokens="); printf("%llu", (unsigned long long)message->completion_tokens);
-        printf(" tokens_per_second="); printf("%a", message->tokens_per_second);
-        printf(" cache_hit_percent="); printf("%a", message->cache_hit_percent);
-        printf(" rss_gb="); printf("%a", message->rss_gb);
-        if (message->has_prompt_tokens) {
-            printf(" prompt_tokens="); printf("%llu", (unsigned long long)message->prompt_tokens);
-            if (message->has_length_limited) {
-                printf(" length_limited="); printf("%llu", (unsigned long long)message->length_limited);
-            }
-        }
-        print_written(colibri_write_stat(written, sizeof written, message, fault));
-    }
 }
 
 static void show_command(const colibri_command *command, colibri_fault *fault) {
@@ -317,6 +302,8 @@ static void command_of(const char *data, size_t size) {
         puts("more");
     } else if (command.payload_bytes != 0u && data[header + command.payload_bytes] != '\n') {
         puts("fault  terminator");
+    } else if (!good && fault.rule == COLIBRI_RULE_LINE_LIMIT) {
+        print_fault(&fault);
     } else if (!good) {
         printf("refused %llu %s %s", (unsigned long long)command.id, COLIBRI_ERROR_BAD_REQUEST, fault.field);
         fwrite(fault.key.data, 1u, fault.key.size, stdout);
@@ -328,20 +315,35 @@ static void command_of(const char *data, size_t size) {
     }
 }
 
+/* Skip blank lines, as every reader does between messages. */
+static size_t blank_bytes(const char *data, size_t size) {
+    size_t start = 0u;
+    while (start < size) {
+        const char *const end = (const char *)memchr(data + start, '\n', size - start);
+        if (end == NULL || !colibri_is_blank(data + start, (size_t)(end - data) - start)) {
+            break;
+        }
+        start = (size_t)(end - data) + 1u;
+    }
+    return start;
+}
+
 int main(void) {
     while (fgets(line_text, (int)sizeof line_text, stdin) != NULL) {
         const char *at = strchr(line_text, ' ');
         size_t size = 0u;
+        size_t blank;
         if (at == NULL) {
             return 2;
         }
         for (at++; colibri_hex_digit(at[0]) >= 0 && colibri_hex_digit(at[1]) >= 0; at += 2) {
             message_bytes[size++] = (char)(colibri_hex_digit(at[0]) * 16 + colibri_hex_digit(at[1]));
         }
+        blank = blank_bytes(message_bytes, size);
         if (line_text[0] == 'f') {
-            frame_of(message_bytes, size);
+            frame_of(message_bytes + blank, size - blank);
         } else {
-            command_of(message_bytes, size);
+            command_of(message_bytes + blank, size - blank);
         }
         fflush(stdout);
     }

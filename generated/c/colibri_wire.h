@@ -364,6 +364,14 @@ static inline size_t colibri_count_words(colibri_line line) {
     return count;
 }
 
+/* Whether the line has no word: readers skip such lines between messages. */
+static inline bool colibri_is_blank(const char *data, size_t size) {
+    colibri_line line;
+    line.at = data;
+    line.end = data + size;
+    return colibri_count_words(line) == 0u;
+}
+
 /* What is left of the line, without the separators around it. */
 static inline colibri_bytes colibri_rest(const colibri_line *line) {
     colibri_bytes rest;
@@ -1988,13 +1996,20 @@ static inline void colibri_frame_command(colibri_line line, colibri_command *com
     }
 }
 
-/* Read one header line (without its line feed). False: answer ERROR with command->id, skip command->payload_bytes. */
+/* Read one header line (without its line feed) that is not blank. False: answer ERROR with command->id, skip
+ * command->payload_bytes; after the rule line_limit nothing can be trusted: answer BAD_FRAME and leave. */
 static inline bool colibri_read_command(const char *data, size_t size, colibri_command *command, colibri_fault *fault) {
     colibri_line line;
     colibri_bytes word;
     size_t words;
     line.at = data;
     line.end = data + size;
+    if (size > COLIBRI_LIMIT_COMMAND_LINE_BYTES) {
+        command->kind = COLIBRI_COMMAND_UNKNOWN;
+        command->id = 0u;
+        command->payload_bytes = 0u;
+        return colibri_fail(fault, "", COLIBRI_RULE_LINE_LIMIT);
+    }
     words = colibri_count_words(line);
     colibri_frame_command(line, command);
     (void)colibri_next_word(&line, &word);
@@ -2241,8 +2256,7 @@ typedef enum colibri_frame_kind {
     COLIBRI_FRAME_GRPP,
     COLIBRI_FRAME_GRPG,
     COLIBRI_FRAME_GRPS,
-    COLIBRI_FRAME_GRPE,
-    COLIBRI_FRAME_STAT
+    COLIBRI_FRAME_GRPE
 } colibri_frame_kind;
 
 /* Room for counted words; a frame's tables point into it. */
@@ -2278,9 +2292,65 @@ typedef struct colibri_frame {
         colibri_grpg grpg;
         colibri_grps grps;
         colibri_grpe grpe;
-        colibri_stat stat;
     } as;
 } colibri_frame;
+
+/* STAT <completion_tokens> <tokens_per_second> <cache_hit_percent> <rss_gb> [<prompt_tokens> [<length_limited> ...]]: the words after the kind; `words` counts them with the kind. */
+static inline bool colibri_read_stat(colibri_line line, size_t words, colibri_stat *message, colibri_fault *fault) {
+    colibri_bytes word;
+    colibri_rule rule = COLIBRI_RULE_NONE;
+    uint64_t number = 0u;
+    double decimal = 0.0;
+    (void)number;
+    (void)decimal;
+    memset(message, 0, sizeof *message);
+    if (words < 5u) {
+        return colibri_fail(fault, "", COLIBRI_RULE_WORD_COUNT);
+    }
+    (void)colibri_next_word(&line, &word);
+    rule = colibri_read_uint(word, 0u, UINT64_C(9223372036854775807), &number);
+    if (rule != COLIBRI_RULE_NONE) {
+        return colibri_fail(fault, "completion_tokens", rule);
+    }
+    message->completion_tokens = number;
+    (void)colibri_next_word(&line, &word);
+    rule = colibri_read_finite(word, &decimal);
+    if (rule != COLIBRI_RULE_NONE) {
+        return colibri_fail(fault, "tokens_per_second", rule);
+    }
+    message->tokens_per_second = decimal;
+    (void)colibri_next_word(&line, &word);
+    rule = colibri_read_finite(word, &decimal);
+    if (rule != COLIBRI_RULE_NONE) {
+        return colibri_fail(fault, "cache_hit_percent", rule);
+    }
+    message->cache_hit_percent = decimal;
+    (void)colibri_next_word(&line, &word);
+    rule = colibri_read_finite(word, &decimal);
+    if (rule != COLIBRI_RULE_NONE) {
+        return colibri_fail(fault, "rss_gb", rule);
+    }
+    message->rss_gb = decimal;
+    if (words > 5u) {
+        message->has_prompt_tokens = true;
+        (void)colibri_next_word(&line, &word);
+        rule = colibri_read_uint(word, 0u, UINT64_C(9223372036854775807), &number);
+        if (rule != COLIBRI_RULE_NONE) {
+            return colibri_fail(fault, "prompt_tokens", rule);
+        }
+        message->prompt_tokens = number;
+        if (words > 6u) {
+            message->has_length_limited = true;
+            (void)colibri_next_word(&line, &word);
+            rule = colibri_read_uint(word, 0u, 1u, &number);
+            if (rule != COLIBRI_RULE_NONE) {
+                return colibri_fail(fault, "length_limited", rule);
+            }
+            message->length_limited = (uint8_t)number;
+        }
+    }
+    return rule == COLIBRI_RULE_NONE;
+}
 
 /* ACCEPT <id> <prompt_tokens> ...: the words after the kind; `words` counts them with the kind. */
 static inline bool colibri_read_accept(colibri_line line, size_t words, colibri_accept *message, colibri_fault *fault) {
@@ -3078,64 +3148,7 @@ static inline bool colibri_read_grpe(colibri_line line, size_t words, colibri_gr
     return rule == COLIBRI_RULE_NONE;
 }
 
-/* STAT <completion_tokens> <tokens_per_second> <cache_hit_percent> <rss_gb> [<prompt_tokens> [<length_limited> ...]]: the words after the kind; `words` counts them with the kind. */
-static inline bool colibri_read_stat(colibri_line line, size_t words, colibri_stat *message, colibri_fault *fault) {
-    colibri_bytes word;
-    colibri_rule rule = COLIBRI_RULE_NONE;
-    uint64_t number = 0u;
-    double decimal = 0.0;
-    (void)number;
-    (void)decimal;
-    memset(message, 0, sizeof *message);
-    if (words < 5u) {
-        return colibri_fail(fault, "", COLIBRI_RULE_WORD_COUNT);
-    }
-    (void)colibri_next_word(&line, &word);
-    rule = colibri_read_uint(word, 0u, UINT64_C(9223372036854775807), &number);
-    if (rule != COLIBRI_RULE_NONE) {
-        return colibri_fail(fault, "completion_tokens", rule);
-    }
-    message->completion_tokens = number;
-    (void)colibri_next_word(&line, &word);
-    rule = colibri_read_finite(word, &decimal);
-    if (rule != COLIBRI_RULE_NONE) {
-        return colibri_fail(fault, "tokens_per_second", rule);
-    }
-    message->tokens_per_second = decimal;
-    (void)colibri_next_word(&line, &word);
-    rule = colibri_read_finite(word, &decimal);
-    if (rule != COLIBRI_RULE_NONE) {
-        return colibri_fail(fault, "cache_hit_percent", rule);
-    }
-    message->cache_hit_percent = decimal;
-    (void)colibri_next_word(&line, &word);
-    rule = colibri_read_finite(word, &decimal);
-    if (rule != COLIBRI_RULE_NONE) {
-        return colibri_fail(fault, "rss_gb", rule);
-    }
-    message->rss_gb = decimal;
-    if (words > 5u) {
-        message->has_prompt_tokens = true;
-        (void)colibri_next_word(&line, &word);
-        rule = colibri_read_uint(word, 0u, UINT64_C(9223372036854775807), &number);
-        if (rule != COLIBRI_RULE_NONE) {
-            return colibri_fail(fault, "prompt_tokens", rule);
-        }
-        message->prompt_tokens = number;
-        if (words > 6u) {
-            message->has_length_limited = true;
-            (void)colibri_next_word(&line, &word);
-            rule = colibri_read_uint(word, 0u, 1u, &number);
-            if (rule != COLIBRI_RULE_NONE) {
-                return colibri_fail(fault, "length_limited", rule);
-            }
-            message->length_limited = (uint8_t)number;
-        }
-    }
-    return rule == COLIBRI_RULE_NONE;
-}
-
-/* Read one header line (without its line feed) after the handshake, or the STAT line that ends it. */
+/* Read one header line (without its line feed) that is not blank, after the handshake. */
 static inline bool colibri_read_frame(const char *data, size_t size, colibri_frame *frame, colibri_fault *fault) {
     colibri_line line;
     colibri_bytes kind;
@@ -3143,9 +3156,12 @@ static inline bool colibri_read_frame(const char *data, size_t size, colibri_fra
     bool known = true;
     line.at = data;
     line.end = data + size;
-    words = colibri_count_words(line);
     frame->kind = COLIBRI_FRAME_UNKNOWN;
     frame->payload_bytes = 0u;
+    if (size > COLIBRI_LIMIT_FRAME_LINE_BYTES) {
+        return colibri_fail(fault, "", COLIBRI_RULE_LINE_LIMIT);
+    }
+    words = colibri_count_words(line);
     (void)colibri_next_word(&line, &kind);
     if (colibri_word_is(kind, "ACCEPT")) {
         frame->kind = COLIBRI_FRAME_ACCEPT;
@@ -3250,11 +3266,6 @@ static inline bool colibri_read_frame(const char *data, size_t size, colibri_fra
     if (colibri_word_is(kind, "GRPE")) {
         frame->kind = COLIBRI_FRAME_GRPE;
         known = colibri_read_grpe(line, words, &frame->as.grpe, fault);
-        return known;
-    }
-    if (colibri_word_is(kind, "STAT")) {
-        frame->kind = COLIBRI_FRAME_STAT;
-        known = colibri_read_stat(line, words, &frame->as.stat, fault);
         return known;
     }
     return colibri_fail(fault, "", COLIBRI_RULE_UNKNOWN_KIND);

@@ -233,6 +233,14 @@ static inline size_t colibri_count_words(colibri_line line) {
     return count;
 }
 
+/* Whether the line has no word: readers skip such lines between messages. */
+static inline bool colibri_is_blank(const char *data, size_t size) {
+    colibri_line line;
+    line.at = data;
+    line.end = data + size;
+    return colibri_count_words(line) == 0u;
+}
+
 /* What is left of the line, without the separators around it. */
 static inline colibri_bytes colibri_rest(const colibri_line *line) {
     colibri_bytes rest;
