@@ -11,7 +11,7 @@ import logging
 import secrets
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from generated.errors import ApiError
 from generated.http import REQUEST_ID
@@ -91,6 +91,7 @@ class Exchange:
         self.record = AccessRecord(self.request_id, channel.peer)
         self.request = request
         self.detached = False
+        self.promised = False  # the view said that it has answered or will answer through the exchange
         self.answered = False  # the answer was begun: guarded by the channel's lock
         self.from_foreign_host = False  # then no CORS header is given away
         self.stream: ResponseStream | None = None
@@ -301,6 +302,7 @@ class ResponseStream:
         return self._take_head() + framed if self._head is not None else framed
 
 
-def _placeholder(environ: dict[str, object], start_response: Callable[..., object]) -> Iterable[bytes]:
+def _placeholder(environ: dict[str, Any], start_response: Callable[..., object]) -> Iterable[bytes]:
+    environ[ENVIRON_KEY].promised = True
     start_response("204 No Content", [])
     return []

@@ -60,7 +60,9 @@ class RequestTask(WSGITask):  # type: ignore[misc]  # waitress has no types
             if exchange.stream is not None:
                 if not exchange.detached:
                     exchange.stream.fail()  # a no-op when the view has ended it
-            elif not exchange.detached:
+            elif not exchange.detached and not exchange.answered:
+                if exchange.promised:
+                    raise RuntimeError("the view returned the placeholder without an answer")
                 self._send(exchange, body)
         finally:
             close = getattr(body, "close", None)

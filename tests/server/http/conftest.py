@@ -229,6 +229,8 @@ class Site:
             raise RuntimeError("secret detail")
         if kind == b"no answer":
             return []
+        if kind == b"empty promise":
+            return exchange.placeholder()({ENVIRON_KEY: exchange}, start_response)
         if kind == b"bad header":
             start_response("200 OK", [("X-Bad", "a\r\nb")])
             return [b""]

@@ -110,7 +110,7 @@ def test_generator_is_sent_in_chunks(site, request_bytes):
         assert client.answer("GET").status == 200
 
 
-@pytest.mark.parametrize("kind", [b"raise", b"no answer", b"bad header"])
+@pytest.mark.parametrize("kind", [b"raise", b"no answer", b"bad header", b"empty promise"])
 def test_application_fault_is_a_plain_500(site, request_bytes, kind):
     with site.connect() as client:
         client.send(request_bytes("POST", "/broken", kind) + request_bytes())
