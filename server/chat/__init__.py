@@ -5,7 +5,7 @@ Everything here is pure: no socket, thread or clock (the rendering's time limit 
 
 At start::
 
-    renderer = ChatRenderer.load(model_directory, family)       # the model's own template, else the built-in one
+    renderer = ChatRenderer.load(model_directory, family)   # the model's own template, else the built-in one
 
 POST /v1/chat/completions, hooks in the order of the endpoint table::
 
@@ -15,7 +15,7 @@ POST /v1/chat/completions, hooks in the order of the endpoint table::
     tool_use = choose_tools(tools, body.get("tool_choice"), family) # hook tool_choice
     extra = read_response_format(body.get("response_format"))       # hook response_format; b"" when none
     require_grammar(extra, family)                                  # hook grammar_capability
-    stop = chat_stop_policy(client_stops, ignore_leading, family)   # .sequences, .ignore_leading, .from_client
+    stop = chat_stop_policy(client_stops, ignore_leading, family)   # .sequences .ignore_leading .from_client
     prompt = renderer.prompt(messages, tool_use, thinking)          # str, to be sent as UTF-8
     pipeline = chat_pipeline(stop, thinking, tool_use, salvage)     # server.text.Pipeline
     slot = conversation_slot(body["messages"], slots)               # with several slots and no cache_slot

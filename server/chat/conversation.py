@@ -1,7 +1,7 @@
 """The KV slot of a conversation: the same one on every turn, without keeping state (http.md §12).
 
-Guarantees: the slot depends only on the messages up to the first user message, without the system lines that some
-clients change on every request; the dialect's validation is not needed for it to be computed.
+Guarantees: the slot depends only on the messages up to the first user message, without the system lines
+that some clients change on every request; the dialect's validation is not needed for it to be computed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The conversation of a chat request, validated into one neutral form (http.md §8).
 
-Guarantees: a message that comes out has text without NUL, a known role (`developer` has become `system`), and replayed
-tool calls with a name and an object of arguments. The first fault is raised, naming the element.
+Guarantees: a message that comes out has text without NUL, a known role (`developer` has become `system`),
+and replayed tool calls with a name and an object of arguments. The first fault is raised, naming the
+element.
 """
 
 from __future__ import annotations

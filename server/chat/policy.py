@@ -1,4 +1,5 @@
-"""What a chat request turns on: reasoning, stop sequences, the text pipeline and how the answer's end is called."""
+"""What a chat request turns on: reasoning, stop sequences, the text pipeline and how the answer's end is
+called."""
 
 from __future__ import annotations
 
@@ -42,7 +43,8 @@ class StopPolicy:
 
 
 def chat_stop_policy(client: Sequence[str], ignore_leading: bool, family: families.Family) -> StopPolicy:
-    """The client's sequences, which replace the family's; those are always tolerated at the start (§14, §15)."""
+    """The client's sequences, which replace the family's; those are always tolerated at the start (§14,
+    §15)."""
     if client:
         return StopPolicy(tuple(client), ignore_leading, True)
     return StopPolicy(family.stops, True, False)

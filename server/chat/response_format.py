@@ -14,7 +14,8 @@ _ANY_OBJECT = {"type": "object"}
 
 
 def read_response_format(value: object) -> bytes:
-    """The grammar text as UTF-8, `b""` for free text. Raises invalid_value, unsupported_value or invalid_request."""
+    """The grammar text as UTF-8, `b""` for free text. Raises invalid_value, unsupported_value or
+    invalid_request."""
     if value is None:
         return b""
     kind = value.get("type") if isinstance(value, dict) else None

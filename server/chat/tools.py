@@ -1,7 +1,7 @@
 """Declared tools and the choice among them (http.md §10).
 
-Guarantees: a declaration has a non-empty name and an object of parameters or none; `ToolUse` says what is offered to
-the model and parsed from its answer, which is the same set.
+Guarantees: a declaration has a non-empty name and an object of parameters or none; `ToolUse` says what is
+offered to the model and parsed from its answer, which is the same set.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class ToolDeclaration:
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """What the model may call. `must`: None, or "any" when it has to call one of the offered tools, "named" when
-    only the one tool the client named is offered and has to be called."""
+    """What the model may call. `must`: None, or "any" when it has to call one of the offered tools, "named"
+    when only the one tool the client named is offered and has to be called."""
 
     offered: tuple[ToolDeclaration, ...] = ()
     must: Literal["any", "named"] | None = None
@@ -104,8 +104,8 @@ def _read_tool(entry: object, path: str) -> ToolDeclaration:
 
 
 def choose_tools(declared: DeclaredTools, choice: object, family: families.Family) -> ToolUse:
-    """The field `tool_choice` held against the declarations. Raises unsupported_value, invalid_value or, when the
-    family has no tool syntax and tools are to be offered, unsupported_parameter."""
+    """The field `tool_choice` held against the declarations. Raises unsupported_value, invalid_value or,
+    when the family has no tool syntax and tools are to be offered, unsupported_parameter."""
     if isinstance(choice, str) and choice not in _WORDS:
         raise errors.unsupported_value(
             param="tool_choice",

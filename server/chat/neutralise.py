@@ -1,0 +1,77 @@
+"""Client text that spells a control token must not become one (http.md §8).
+
+The transformation: wherever the text spells a control token of the model, a separator goes in behind the
+token's first character, `<|user|>` becomes `< |user|>`. The separator is a space, or, when a control token
+itself holds one, the first of some zero-width characters that none holds. The text stays readable, and no
+tokenizer normalisation joins the parts again. A control token of a single character is replaced by U+FFFD.
+
+Guarantees: the result spells no control token, also where control tokens overlap; text that spells none is
+unchanged.
+
+Control tokens are the tokenizer's added tokens, other than words and blanks that were merely added to the
+vocabulary, and the markers of the family's template. All text of a client is treated: content, reasoning and
+calls that are replayed, tool declarations.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+_SEPARATORS = (" ", "\u2060", "\u200b", "\ufeff")
+_REPLACEMENT = "\ufffd"
+
+
+class Neutraliser:
+    """The transformation for one set of control tokens."""
+
+    def __init__(self, tokens: Iterable[str]) -> None:
+        """`tokens`: the control tokens; empty strings are ignored."""
+        self.tokens = frozenset(token for token in tokens if token)
+        single = sorted(token for token in self.tokens if len(token) == 1)
+        longer = sorted(token for token in self.tokens if len(token) > 1)
+        self.separator = next(
+            (mark for mark in _SEPARATORS if not any(mark in token for token in self.tokens)), _SEPARATORS[0]
+        )
+        self._replace_single = re.compile(f"[{''.join(map(re.escape, single))}]" if single else "(?!)").sub
+        # Only the first character is consumed, so a token that begins inside another one is found as well.
+        starts = sorted({token[0] for token in longer})
+        branches = (
+            f"{re.escape(start)}(?={'|'.join(re.escape(token[1:]) for token in longer if token[0] == start)})"
+            for start in starts
+        )
+        self._separate = re.compile("|".join(branches) if longer else "(?!)", re.DOTALL).sub
+        self._behind_first = r"\g<0>" + self.separator
+
+    def text(self, text: str) -> str:
+        """`text` with every control token in it broken."""
+        return self._separate(self._behind_first, self._replace_single(_REPLACEMENT, text))
+
+    def value(self, value: Any) -> Any:
+        """A JSON value with every string in it, keys included, treated like text."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, Mapping):
+            return {self.text(key): self.value(member) for key, member in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [self.value(member) for member in value]
+        return value
+
+
+def control_tokens(tokenizer: Path) -> frozenset[str]:
+    """The control tokens named in a `tokenizer.json`: its added tokens that are special or not merely words
+    or blanks. An absent or unreadable file names none."""
+    try:
+        added = json.loads(tokenizer.read_bytes())["added_tokens"]
+        return frozenset(
+            token["content"] for token in added if token.get("special") or _is_markup(token["content"])
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return frozenset()
+
+
+def _is_markup(token: str) -> bool:
+    return not token.isspace() and not token.replace(" ", "").isalnum()
