@@ -3,7 +3,7 @@
 Everything here is pure: no socket, thread or clock (the rendering's time limit apart). Faults are raised as
 `generated.errors.ApiError`.
 
-At start::
+Everything below is exported from `server.chat`. At start::
 
     renderer = ChatRenderer.load(model_directory, family)   # the model's own template, else the built-in one
 
@@ -30,7 +30,7 @@ The answer, streaming and not::
     chat_message(answer)                                            # choices[0].message
     outcome = answer_outcome(pipeline, stop.from_client)            # key of generated.http.FINISH_REASONS
 
-POST /v1/messages and count_tokens (`server.chat.anthropic`), hooks in the order of the endpoint table::
+POST /v1/messages and count_tokens, hooks in the order of the endpoint table::
 
     stops = read_stop_sequences(body.get("stop_sequences"))
     system = read_system(body.get("system"))
@@ -45,7 +45,74 @@ POST /v1/messages and count_tokens (`server.chat.anthropic`), hooks in the order
     events.closing(outcome, stop_sequence, output_tokens)
     anthropic_content(answer, thinking.on)          # the content list of the JSON answer
 
-Ids are minted with `new_id(form)` from the forms in `generated.http`.
+Ids are minted with `new_id(form)` from the forms in `generated.http`. JSON answers go through
+`json_text(value)`, which also takes the large integers and lone surrogates a model can write into the
+arguments of a call. `ChatRenderer.load` raises `TemplateFailure` for a template that cannot be used: one
+line for the operator at start.
 """
 
 from __future__ import annotations
+
+from server.chat.answer import Answer, anthropic_content, chat_message
+from server.chat.anthropic import (
+    choose_anthropic_tools,
+    read_anthropic_messages,
+    read_anthropic_tools,
+    read_stop_sequences,
+    read_system,
+    read_thinking,
+    with_system,
+)
+from server.chat.conversation import conversation_slot
+from server.chat.event_text import json_text
+from server.chat.events_anthropic import MessageEvents
+from server.chat.events_openai import ChatEvents
+from server.chat.ids import new_id
+from server.chat.messages import Message, plain_messages, read_messages
+from server.chat.policy import (
+    StopPolicy,
+    ThinkingMode,
+    answer_outcome,
+    chat_pipeline,
+    chat_stop_policy,
+    resolve_thinking,
+)
+from server.chat.renderer import ChatRenderer
+from server.chat.response_format import read_response_format, require_grammar
+from server.chat.sandbox import TemplateFailure
+from server.chat.tools import DeclaredTools, ToolUse, choose_tools, read_tools
+
+__all__ = [
+    "Answer",
+    "ChatEvents",
+    "ChatRenderer",
+    "DeclaredTools",
+    "Message",
+    "MessageEvents",
+    "StopPolicy",
+    "TemplateFailure",
+    "ThinkingMode",
+    "ToolUse",
+    "answer_outcome",
+    "anthropic_content",
+    "chat_message",
+    "chat_pipeline",
+    "chat_stop_policy",
+    "choose_anthropic_tools",
+    "choose_tools",
+    "conversation_slot",
+    "json_text",
+    "new_id",
+    "plain_messages",
+    "read_anthropic_messages",
+    "read_anthropic_tools",
+    "read_messages",
+    "read_response_format",
+    "read_stop_sequences",
+    "read_system",
+    "read_thinking",
+    "read_tools",
+    "require_grammar",
+    "resolve_thinking",
+    "with_system",
+]

@@ -1,0 +1,101 @@
+"""The whole answer of a chat generation, for the JSON form of either dialect (http.md §8, §16)."""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from generated.http import IdForm
+from server.chat.ids import new_id
+from server.text import ContentDelta, Piece, ReasoningDelta, ToolCall
+
+
+class AnsweredCall(NamedTuple):
+    """A tool call with its id; `arguments` is JSON text."""
+
+    identifier: str
+    name: str
+    arguments: str
+
+
+class Answer:
+    """Collects the pieces of one generation.
+
+    With tools the content is trimmed; without it is what the model wrote.
+    """
+
+    __slots__ = ("_call_id", "_content", "_reasoning", "_tools", "calls")
+
+    def __init__(self, *, tools: bool, call_id: IdForm) -> None:
+        """`tools`: calls are parsed; `call_id`: the form of the ids its calls get."""
+        self._tools = tools
+        self._call_id = call_id
+        self._content: list[str] = []
+        self._reasoning: list[str] = []
+        self.calls: list[AnsweredCall] = []
+        """The calls so far, in order."""
+
+    def add(self, piece: Piece) -> None:
+        """Take the next piece."""
+        if isinstance(piece, ContentDelta):
+            self._content.append(piece.text)
+        elif isinstance(piece, ReasoningDelta):
+            self._reasoning.append(piece.text)
+        elif isinstance(piece, ToolCall):
+            self.calls.append(AnsweredCall(new_id(self._call_id), piece.name, piece.arguments))
+
+    @property
+    def content(self) -> str:
+        """The answer's text."""
+        text = "".join(self._content)
+        return text.strip() if self._tools else text
+
+    @property
+    def reasoning(self) -> str:
+        """The reasoning's text."""
+        return "".join(self._reasoning)
+
+    @property
+    def content_or_null(self) -> str | None:
+        """`content`; None for an empty one with tools."""
+        return self.content or (None if self._tools else "")
+
+
+def chat_message(answer: Answer) -> dict[str, Any]:
+    """`choices[].message`; the optional keys are absent when empty."""
+    message: dict[str, Any] = {"role": "assistant", "content": answer.content_or_null, "refusal": None}
+    if answer.reasoning:
+        message["reasoning_content"] = answer.reasoning
+    if answer.calls:
+        message["tool_calls"] = [
+            {
+                "id": call.identifier,
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments},
+            }
+            for call in answer.calls
+        ]
+    return message
+
+
+def anthropic_content(answer: Answer, thinking: bool) -> list[dict[str, Any]]:
+    """`content` of a Messages answer: the thinking block first when thinking is on, a text block unless it is
+    empty, then the tool_use blocks."""
+    blocks: list[dict[str, Any]] = []
+    if thinking:
+        reasoning = answer.reasoning
+        blocks.append({"type": "thinking", "thinking": reasoning, "signature": thinking_signature(reasoning)})
+    if answer.content:
+        blocks.append({"type": "text", "text": answer.content})
+    blocks.extend(
+        {"type": "tool_use", "id": call.identifier, "name": call.name, "input": json.loads(call.arguments)}
+        for call in answer.calls
+    )
+    return blocks
+
+
+def thinking_signature(reasoning: str) -> str:
+    """A signature for a thinking block. It identifies the text and proves nothing: inbound ones are not
+    checked."""
+    return sha256(reasoning.encode()).hexdigest()

@@ -1,0 +1,158 @@
+"""The stream of a Messages answer, event by event (http.md §16).
+
+Guarantees: one block is open at a time and indices run 0, 1, 2 without gaps; a thinking block comes first
+when thinking is on and ends with one signature; no text block is empty or, with tools, blank; the order is
+message_start, blocks, message_delta, message_stop.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from generated.http import ANTHROPIC_TOOL_CALL_ID, FINISH_REASONS
+from server.chat.answer import thinking_signature
+from server.chat.event_text import around, json_text, named_event
+from server.chat.ids import new_id
+from server.text import ContentDelta, Piece, ReasoningDelta, ToolCall
+
+PING = named_event({"type": "ping"})
+_SLOT = "@"
+
+
+class MessageEvents:
+    """Builds the events of one stream. Not for use from two threads at once."""
+
+    __slots__ = (
+        "_blank",
+        "_identifier",
+        "_index",
+        "_model",
+        "_open",
+        "_reasoning",
+        "_text_parts",
+        "_thinking",
+        "_thinking_parts",
+        "_tools",
+    )
+
+    def __init__(self, *, identifier: str, model: str, thinking: bool, tools: bool) -> None:
+        """`thinking`: reasoning is on; `tools`: calls are parsed, blank text between blocks is dropped."""
+        self._identifier = identifier
+        self._model = model
+        self._thinking = thinking
+        self._tools = tools
+        self._index = 0
+        self._open: Literal["", "thinking", "text"] = ""
+        self._blank: list[str] = []
+        self._reasoning: list[str] = []
+        self._thinking_parts: tuple[bytes, bytes] = (b"", b"")
+        self._text_parts: tuple[bytes, bytes] = (b"", b"")
+
+    def opening(self, input_tokens: int) -> bytes:
+        """On acceptance: message_start with the prompt's token count."""
+        message: dict[str, Any] = {
+            "id": self._identifier,
+            "type": "message",
+            "role": "assistant",
+            "model": self._model,
+            "content": [],
+            "stop_reason": None,
+            "stop_sequence": None,
+            "usage": {"input_tokens": input_tokens, "output_tokens": 0},
+        }
+        return named_event({"type": "message_start", "message": message})
+
+    def piece(self, piece: Piece) -> bytes:
+        """One piece of the pipeline; `b""` when it has no event yet."""
+        if isinstance(piece, ContentDelta):
+            return self._text(piece.text)
+        if isinstance(piece, ReasoningDelta):
+            return self._think(piece.text)
+        if isinstance(piece, ToolCall):
+            return self._call(piece)
+        return b""
+
+    def keepalive(self) -> bytes:
+        """A ping."""
+        return PING
+
+    def closing(self, outcome: str, stop_sequence: str | None, output_tokens: int) -> bytes:
+        """The end of the open block, message_delta and message_stop.
+
+        `outcome`: key of FINISH_REASONS; `stop_sequence`: reported only for the outcome `sequence`.
+        """
+        end = self._before_answer() + self._close()
+        delta = {
+            "stop_reason": FINISH_REASONS[outcome].anthropic,
+            "stop_sequence": stop_sequence if outcome == "sequence" else None,
+        }
+        end += named_event(
+            {"type": "message_delta", "delta": delta, "usage": {"output_tokens": output_tokens}}
+        )
+        return end + named_event({"type": "message_stop"})
+
+    def _think(self, text: str) -> bytes:
+        opened = b""
+        if self._open != "thinking":
+            opened = self._start({"type": "thinking", "thinking": "", "signature": ""})
+            self._open = "thinking"
+            self._thinking = False
+            self._thinking_parts = self._around_delta("thinking_delta", "thinking")
+        self._reasoning.append(text)
+        before, behind = self._thinking_parts
+        return opened + before + json_text(text) + behind
+
+    def _text(self, text: str) -> bytes:
+        if self._open == "text":
+            before, behind = self._text_parts
+            return before + json_text(text) + behind
+        if self._tools and text.isspace():
+            self._blank.append(text)
+            return b""
+        if self._blank:
+            text = "".join(self._blank) + text
+            self._blank.clear()
+        opened = self._before_answer() + self._close() + self._start({"type": "text", "text": ""})
+        self._open = "text"
+        self._text_parts = self._around_delta("text_delta", "text")
+        return opened + self._text(text)
+
+    def _call(self, call: ToolCall) -> bytes:
+        self._blank.clear()
+        block = {"type": "tool_use", "id": new_id(ANTHROPIC_TOOL_CALL_ID), "name": call.name, "input": {}}
+        events = self._before_answer() + self._close() + self._start(block)
+        events += self._delta({"type": "input_json_delta", "partial_json": call.arguments})
+        return events + self._stop()
+
+    def _before_answer(self) -> bytes:
+        """The empty thinking block of a model that did not reason although thinking is on."""
+        if not self._thinking:
+            return b""
+        self._thinking = False
+        self._open = "thinking"
+        return self._start({"type": "thinking", "thinking": "", "signature": ""})
+
+    def _close(self) -> bytes:
+        """End the open block, if any; a thinking block gets its signature."""
+        if not self._open:
+            return b""
+        signed = b""
+        if self._open == "thinking":
+            signature = thinking_signature("".join(self._reasoning))
+            signed = self._delta({"type": "signature_delta", "signature": signature})
+        self._open = ""
+        return signed + self._stop()
+
+    def _start(self, block: dict[str, Any]) -> bytes:
+        return named_event({"type": "content_block_start", "index": self._index, "content_block": block})
+
+    def _delta(self, delta: dict[str, Any]) -> bytes:
+        return named_event({"type": "content_block_delta", "index": self._index, "delta": delta})
+
+    def _stop(self) -> bytes:
+        stopped = named_event({"type": "content_block_stop", "index": self._index})
+        self._index += 1
+        return stopped
+
+    def _around_delta(self, kind: str, field: str) -> tuple[bytes, bytes]:
+        return around(self._delta({"type": kind, field: _SLOT}), json_text(_SLOT))

@@ -1,0 +1,89 @@
+"""The stream of a chat completion, event by event (http.md §8).
+
+Guarantees: every event carries `id`, `object`, `created`, `model` and `choices`; the role comes first and
+once; each call is one delta with its own index and id; exactly one event has a finish_reason; with
+`include_usage` every other event has `"usage":null` and one more the totals with empty `choices`, without
+it no event has a usage key.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from generated.http import FINISH_REASONS, TOOL_CALL_ID
+from server.chat.event_text import DONE, around, data_event, json_text
+from server.chat.ids import new_id
+from server.text import ContentDelta, Piece, ReasoningDelta, ToolCall
+
+OBJECT = "chat.completion.chunk"
+_SLOT = "@"
+
+
+class ChatEvents:
+    """Builds the events of one stream. Not for use from two threads at once."""
+
+    __slots__ = ("_calls", "_content", "_frame", "_include_usage", "_reasoning")
+
+    def __init__(self, *, identifier: str, created: int, model: str, include_usage: bool) -> None:
+        """`created`: Unix time in whole seconds."""
+        self._frame = {"id": identifier, "object": OBJECT, "created": created, "model": model}
+        self._include_usage = include_usage
+        self._calls = 0
+        self._content = self._around_delta("content")
+        self._reasoning = self._around_delta("reasoning_content")
+
+    def opening(self) -> bytes:
+        """On acceptance: the role."""
+        return self._chunk({"role": "assistant", "content": ""})
+
+    def piece(self, piece: Piece) -> bytes:
+        """One piece of the pipeline; `b""` for a piece that has no event."""
+        if isinstance(piece, ContentDelta):
+            return self.content(piece.text)
+        if isinstance(piece, ReasoningDelta):
+            return self.reasoning(piece.text)
+        if isinstance(piece, ToolCall):
+            return self._call(piece)
+        return b""
+
+    def content(self, text: str) -> bytes:
+        """A stretch of the answer."""
+        before, behind = self._content
+        return before + json_text(text) + behind
+
+    def reasoning(self, text: str) -> bytes:
+        """A stretch of reasoning."""
+        before, behind = self._reasoning
+        return before + json_text(text) + behind
+
+    def keepalive(self, visible: bool) -> bytes:
+        """Something to write when there is nothing to say; invisible unless the operator wants a dot."""
+        return self.reasoning("." if visible else "")
+
+    def closing(self, outcome: str, usage: dict[str, Any]) -> bytes:
+        """The finish, the usage when it was asked for, and the end mark. `outcome`: key of FINISH_REASONS."""
+        end = self._chunk({}, FINISH_REASONS[outcome].openai)
+        if self._include_usage:
+            end += data_event({**self._frame, "choices": [], "usage": usage})
+        return end + DONE
+
+    def _call(self, call: ToolCall) -> bytes:
+        delta = {
+            "index": self._calls,
+            "id": new_id(TOOL_CALL_ID),
+            "type": "function",
+            "function": {"name": call.name, "arguments": call.arguments},
+        }
+        self._calls += 1
+        return self._chunk({"tool_calls": [delta]})
+
+    def _chunk(self, delta: dict[str, Any], finish_reason: str | None = None) -> bytes:
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
+        chunk: dict[str, Any] = {**self._frame, "choices": [choice]}
+        if self._include_usage:
+            chunk["usage"] = None
+        return data_event(chunk)
+
+    def _around_delta(self, field: str) -> tuple[bytes, bytes]:
+        before, behind = around(self._chunk({field: _SLOT}), json_text(field) + b":" + json_text(_SLOT))
+        return before + json_text(field) + b":", behind
