@@ -223,21 +223,24 @@ class Channel:
             asked_keep_alive=request is not None and request.asked_keep_alive,
         )
 
-    def respond(self, exchange: Exchange, head: Head, body: bytes) -> None:
-        """Send a whole answer and, unless its request is still being drained, end the exchange."""
+    def respond(self, exchange: Exchange, head: Head, body: Sequence[bytes]) -> None:
+        """Send a whole answer and, unless its request is still being drained, end the exchange. ``body``
+        comes in pieces.
+        """
+        size = sum(map(len, body))
         with self.lock:
             if self.exchange is not exchange or exchange.answered:
                 return
             exchange.answered = True
             exchange.record.status = head.status
             if not head.bodiless:
-                exchange.record.bytes_sent += len(body)
-            if head.bodiless or len(body) > _COPIED:
+                exchange.record.bytes_sent += size
+            if head.bodiless or size > _COPIED:
                 self.send_locked(head.data)
-                if not head.bodiless:
-                    self.send_locked(body)
+                for piece in () if head.bodiless else body:
+                    self.send_locked(piece)
             else:
-                self.send_locked(head.data + body)
+                self.send_locked(b"".join((head.data, *body)))
             request = self._reader.request
             if (
                 self.phase is Phase.READING

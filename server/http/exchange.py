@@ -125,7 +125,7 @@ class Exchange:
         self,
         status: int,
         headers: Sequence[tuple[str, str]],
-        body: bytes,
+        body: bytes | Sequence[bytes],
         *,
         close: bool = False,
         length: int | None = None,
@@ -133,10 +133,11 @@ class Exchange:
         """Send a whole answer; never blocks. A no-op when the exchange is over or an answer was already
         begun.
 
-        ``length`` is that of the body a GET would have, for a HEAD answered with an empty ``body``. Raises
+        ``body`` may come in pieces: a large one is then sent without ever being joined. ``length`` is that of the body a GET would have, for a HEAD answered with an empty ``body``. Raises
         ValueError for a header that cannot be sent, before anything is sent."""
-        length = len(body) if length is None else length
-        self._channel.respond(self, self._head(status, headers, Framing.LENGTH, close, length=length), body)
+        pieces = (body,) if isinstance(body, bytes) else body
+        length = sum(map(len, pieces)) if length is None else length
+        self._channel.respond(self, self._head(status, headers, Framing.LENGTH, close, length=length), pieces)
 
     def refuse(self, error: ApiError, *, close: bool = False, extra: Sequence[tuple[str, str]] = ()) -> None:
         """Answer with an API error in the envelope this request's path calls for; never blocks."""
