@@ -16,6 +16,7 @@ import click
 from .findings import RENDERERS, Findings, Level, SpecRejected
 
 if TYPE_CHECKING:
+    from .compat import CompatRule
     from .model import Model
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -67,7 +68,7 @@ def _finish(findings: Findings, output_format: str) -> NoReturn:
     click.echo(RENDERERS[output_format](findings), nl=False)
     if output_format == "text" and findings.has_errors:
         errors, warnings = findings.count(Level.ERROR), findings.count(Level.WARNING)
-        click.echo(f"{errors} error(s), {warnings} warning(s); nothing was written", err=True)
+        click.echo(f"{errors} error(s), {warnings} warning(s)", err=True)
     sys.exit(1 if findings.has_errors else 0)
 
 
@@ -149,12 +150,61 @@ def check(root: Path, spec: str, output_format: str) -> None:
 
 
 @main.command()
+@_common
+@click.option(
+    "--against",
+    help="Baseline: a file of spec/released (1.0.json) or a git revision. Default: the newest release.",
+)
+def diff(root: Path, spec: str, output_format: str, against: str | None) -> None:
+    """Judge every change since a baseline: breaking, dangerous or safe.
+
+    Changes point at the spec, removals at the baseline. Breaking and dangerous ones are errors until
+    spec/acknowledged.yaml accepts them (rule, item, reason, version); a breaking one needs a new major
+    version all the same.
+    """
+    from .release import compare_with, load_baseline
+
+    findings = Findings()
+    model = _load(root, spec, findings, output_format)
+    baseline = load_baseline(root, against, spec, findings)
+    if baseline is not None:
+        compare_with(root, model, baseline, findings)
+    if output_format == "text" and not findings.has_errors:
+        name = baseline.name if baseline is not None else "nothing, because no release is frozen yet"
+        click.echo(f"compared with {name}: {len(findings)} change(s), none in need of a decision")
+    _finish(findings, output_format)
+
+
+@main.command()
+@_common
+@click.argument("version")
+def release(root: Path, spec: str, output_format: str, version: str) -> None:
+    """Freeze the model as spec/released/MAJOR.MINOR.json.
+
+    Refuses while a change since the newest release is neither safe nor accepted, or lacks its version number.
+    """
+    from .release import freeze
+
+    findings = Findings()
+    model = _load(root, spec, findings, output_format)
+    path = freeze(root, model, version, findings)
+    if path is not None and output_format == "text":
+        click.echo(f"froze {path.relative_to(root).as_posix()}")
+    _finish(findings, output_format)
+
+
+@main.command()
 def rules() -> None:
-    """Print every rule of the compiler: id and purpose, by group."""
+    """Print every rule: those of a spec, then the catalogue of compatibility rules with both directions."""
     from .catalogue import all_rules
+    from .compat import COMPAT_RULES
 
     for rule in all_rules():
-        click.echo(f"{rule.id:<34} {rule.level.value:<8} {rule.purpose}")
+        click.echo(f"{rule.id:<34} {rule.level.value:<32} {rule.purpose}")
+    for entry in COMPAT_RULES.values():
+        fwd = f"by {entry.tolerance}" if entry.tolerance else str(entry.fwd)
+        level = f"{entry.classes} {entry.back}/{fwd}"
+        click.echo(f"{entry.id:<34} {level:<32} {entry.purpose}")
 
 
 @main.command()
@@ -162,13 +212,41 @@ def rules() -> None:
 def explain(rule_id: str) -> None:
     """Say why RULE exists and what to do about a finding of it."""
     from .catalogue import all_rules
+    from .compat import COMPAT_RULES
     from .findings import alternatives
 
     by_id = {rule.id: rule for rule in all_rules()}
-    if rule_id not in by_id:
-        raise click.UsageError(f"there is no rule {rule_id!r}; {alternatives(rule_id, by_id, 'rules')}")
-    rule = by_id[rule_id]
-    click.echo(f"{rule.id} ({rule.level.value})\n\nWhy: {rule.purpose}\nWhat to do: {rule.advice}")
+    if rule_id in COMPAT_RULES:
+        click.echo(_explained(COMPAT_RULES[rule_id]))
+    elif rule_id in by_id:
+        rule = by_id[rule_id]
+        click.echo(f"{rule.id} ({rule.level.value})\n\nWhy: {rule.purpose}\nWhat to do: {rule.advice}")
+    else:
+        group = rule_id.partition(".")[0]
+        near = [known for known in (*by_id, *COMPAT_RULES) if known.partition(".")[0] == group]
+        raise click.UsageError(f"there is no rule {rule_id!r}; {alternatives(rule_id, near, 'rules')}")
+
+
+_CLASSES = {"W": "wire", "S": "source", "H": "HTTP", "O": "operator", "V": "version", "-": "no promise"}
+
+
+def _explained(rule: CompatRule) -> str:
+    fwd = str(rule.fwd)
+    if rule.tolerance:
+        fwd += f", or safe where the baseline says {rule.tolerance}: ignore"
+    lines = [
+        f"{rule.id} (compatibility: {', '.join(_CLASSES[letter] for letter in rule.classes)})",
+        "",
+        f"Why: {rule.purpose}",
+        f"What to do: {rule.advice}",
+        f"Old writers with new readers: {rule.back}",
+        f"New writers with old readers: {fwd}",
+    ]
+    if rule.hard:
+        lines.append("It can never be acknowledged.")
+    if rule.dormant:
+        lines.append(f"The notation cannot express it yet: {rule.dormant}.")
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":

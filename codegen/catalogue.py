@@ -7,9 +7,11 @@ modules.
 from __future__ import annotations
 
 from . import (
+    acknowledge,
     layout,
     lint,
     output,
+    release,
     resolve_http,
     resolve_wire,
     scope,
@@ -32,5 +34,7 @@ def all_rules() -> tuple[Rule, ...]:
         lint.lint_rules(),
         targets.RULES,
         output.RULES,
+        acknowledge.RULES,
+        release.RULES,
     )
     return tuple(rule for group in groups for rule in group)

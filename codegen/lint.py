@@ -132,24 +132,29 @@ _LABELS: Final = {
 
 
 def label(item: Item) -> str:
-    """The path of an item as a reader says it: ``frames.ECHO.fields.k`` → frame ECHO, field k."""
-    parts = item.path.split(".")
+    """How a reader calls ``item``."""
+    return spoken(item.path)
+
+
+def spoken(path: str) -> str:
+    """A path as a reader says it: ``frames.ECHO.fields.k`` → frame ECHO, field k."""
+    parts = path.split(".")
     if parts[0] == "endpoints":
-        route, _, inner = item.path.removeprefix("endpoints.").partition(".fields.")
+        route, _, inner = path.removeprefix("endpoints.").partition(".fields.")
         return f"endpoint {route}, field {inner}" if inner else f"endpoint {route}"
     if parts[0] == "field_sets":
         return f"field set {parts[1]}, field {'.'.join(parts[2:])}"
-    spoken: list[str] = []
+    told: list[str] = []
     index = 0
     while index < len(parts):
         word = _LABELS.get(parts[index])
         if word is not None and index + 1 < len(parts):
-            spoken.append(f"{word} {parts[index + 1]}")
+            told.append(f"{word} {parts[index + 1]}")
             index += 2
         else:
-            spoken.append(parts[index])
+            told.append(parts[index])
             index += 1
-    return ", ".join(spoken)
+    return ", ".join(told)
 
 
 _FIELD_NAMES: Final[dict[type, tuple[str, ...]]] = {}
