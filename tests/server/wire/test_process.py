@@ -155,7 +155,7 @@ def test_a_program_that_cannot_be_executed_is_named(program: str, waker: Waker) 
 
 
 def test_a_full_pipe_takes_nothing_and_a_broken_one_raises(spawn: Spawn) -> None:
-    process = spawn("/bin/sh", "-c", "echo up; sleep 60")
+    process = spawn("/bin/sh", "-c", "echo up; exec sleep 60")
     read_line(process)
     block = b"x" * 65536
     total = 0
