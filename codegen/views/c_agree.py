@@ -23,9 +23,8 @@ def shown(message: Message) -> Shown:
     """How one message is printed; values that are absent are not printed."""
     lines = _parts(message, message.layout.parts)
     for key in message.keys:
-        lines.append(
-            f'if (message->has_{key.name}) {{ printf(" {key.name}=%llu", (unsigned long long)message->{key.name}); }}'
-        )
+        shown_key = f'printf(" {key.name}=%llu", (unsigned long long)message->{key.name});'
+        lines.append(f"if (message->has_{key.name}) {{ {shown_key} }}")
     return Shown(message.layout.kind, message.name.lower(), struct_name(message), lines)
 
 
@@ -46,8 +45,8 @@ def _parts(message: Message, parts: tuple[Part, ...]) -> list[str]:
             for word in part.words:
                 field = message.field(word.name)
                 entry = _value(field, f"message->{field.attribute}[entry]")
-                loop = f"for (size_t entry = 0u; entry < message->{part.count}; entry++) {{ putchar(','); {entry} }}"
-                lines += [f'printf(" {field.attribute}=");', loop]
+                loop = f"for (size_t entry = 0u; entry < message->{part.count}; entry++)"
+                lines += [f'printf(" {field.attribute}=");', f"{loop} {{ putchar(','); {entry} }}"]
         elif isinstance(part, Optional):
             first = part.parts[0]
             inner = _parts(message, part.parts)

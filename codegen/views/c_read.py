@@ -1,7 +1,7 @@
 """The reading half of the C header: for each message the steps through its header words, as C lines.
 
-The order of checks is that of the Python reader, so that both name the same fault: the number of words first, then
-word by word from the left, the number of a repeat's words right after its count, the value rules last.
+The order of checks is that of the Python reader, so that both name the same fault: the number of words first,
+then word by word from the left, the number of a repeat's words right after its count, the value rules last.
 """
 
 from __future__ import annotations
@@ -106,10 +106,12 @@ def read_call(kind: WireType, target: str) -> str:
     if isinstance(kind, RealType):
         low = least_real(kind, printed=False)
         if low is not None or kind.high is not None:
-            bounds = f"{'-HUGE_VAL' if low is None else real(low)}, {'HUGE_VAL' if kind.high is None else real(kind.high)}"
-            return f"colibri_read_ranged(word, {bounds}, {target})"
+            least = "-HUGE_VAL" if low is None else real(low)
+            most = "HUGE_VAL" if kind.high is None else real(kind.high)
+            return f"colibri_read_ranged(word, {least}, {most}, {target})"
         return f"colibri_read_{'finite' if kind.finite else 'real'}(word, {target})"
-    return f"({'colibri_is_hex' if isinstance(kind, HexType) else 'colibri_is_word'}(word) ? COLIBRI_RULE_NONE : COLIBRI_RULE_WORD)"
+    test = "colibri_is_hex" if isinstance(kind, HexType) else "colibri_is_word"
+    return f"({test}(word) ? COLIBRI_RULE_NONE : COLIBRI_RULE_WORD)"
 
 
 def _take(field: WireField, target: str, pad: str) -> list[str]:

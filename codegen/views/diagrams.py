@@ -29,6 +29,8 @@ rect.final { fill: #eceff1; stroke: #546e7a; }
 rect.first { fill: #c8e6c9; stroke: #2e7d32; }
 """
 
+NAMESPACE = 'xmlns="http://www.w3.org/2000/svg"'
+
 ARROW_HEAD = (
     '<defs><marker id="arrow" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" '
     'orient="auto"><path d="M0 0L10 5L0 10z" style="fill:#3f51b5;stroke:none"/></marker></defs>'
@@ -109,7 +111,7 @@ def states(table: StateTable) -> str:
     arrows.sort(key=lambda arrow: (abs(arrow.enters_at - arrow.leaves_at), arrow.leaves_at))
     width, height = lane + LANE * len(arrows) + MARGIN, top
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">',
+        f'<svg {NAMESPACE} viewBox="0 0 {width} {height}" width="{width}" height="{height}">',
         f"<style>{STYLE}</style>",
         ARROW_HEAD,
     ]

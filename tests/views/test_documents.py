@@ -1,4 +1,4 @@
-"""The generated documents are what they claim to be: OpenAPI, the editor schema, diagrams, reference tables."""
+"""The generated documents are what they claim to be: OpenAPI, editor schema, diagrams, tables."""
 
 from __future__ import annotations
 
