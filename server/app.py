@@ -18,11 +18,13 @@ from server.api.messages import Messages
 from server.api.models import Models
 from server.api.telemetry import TelemetryPages
 from server.api.views import View, get_view, install_error_handlers, post_view
+from server.chat.renderer import ChatRenderer
+from server.chat.sandbox import TemplateFailure
 from server.engines import engine_launch
 from server.http.config import HttpConfig, Route
 from server.http.server import HttpServer
 from server.metrics import Metrics
-from server.model import ServedModel
+from server.model import ModelError, ServedModel
 from server.scheduler import Scheduler
 from server.settings import Settings
 from server.wire.requests import EngineClient
@@ -35,7 +37,9 @@ EMPTY_WITHOUT_KEY = frozenset({"/profile", "/experts"})
 
 
 def build_gateway(settings: Settings, model: ServedModel, environ: Mapping[str, str]) -> Gateway:
-    """The parts, nothing started yet. Raises EngineError when there is no engine to start."""
+    """The parts, nothing started yet. Raises EngineError when there is no engine to
+    start, ModelError when the model's chat template is broken.
+    """
     scheduler = Scheduler(
         capacity=settings.kv_slots, max_queue=settings.max_queue, queue_timeout=settings.queue_timeout
     )
@@ -64,7 +68,15 @@ def build_gateway(settings: Settings, model: ServedModel, environ: Mapping[str, 
         engine=engine,
         keepalive=KeepaliveTimer(settings.keepalive),
         metrics=metrics,
+        renderer=_renderer(model),
     )
+
+
+def _renderer(model: ServedModel) -> ChatRenderer:
+    try:
+        return ChatRenderer.load(model.directory, model.family)
+    except TemplateFailure as failure:
+        raise ModelError(f"the chat template of {model.directory} cannot be used: {failure}") from failure
 
 
 def create_application(gateway: Gateway) -> Flask:

@@ -54,7 +54,7 @@ def coli(context: click.Context) -> None:
 
 
 def _setting_options(command: Callable[..., None]) -> Callable[..., None]:
-    for setting in reversed(SETTINGS.values()):
+    for setting in reversed(tuple(SETTINGS.values())):
         if setting.flag is not None:
             command = _option(setting)(command)
     return command
@@ -86,7 +86,7 @@ def _help(setting: Setting) -> str:
 @coli.command("serve", epilog=EXAMPLE)
 @_setting_options
 @click.pass_context
-def serve_command(context: click.Context, **flags: Any) -> None:
+def serve_command(context: click.Context, /, **flags: Any) -> None:
     """Serve a model over HTTP until SIGTERM or Ctrl-C.
 
     Clients of the OpenAI API (/v1/chat/completions, /v1/completions) and of the Anthropic API
@@ -107,7 +107,7 @@ def _refuse_insecure_bind(settings: Settings) -> None:
         return
     variable = SETTINGS["allow_insecure_bind"].env
     raise SettingError(
-        f"refusing to listen on {settings.host} without a key: give --api-key, or set {variable}=1 to serve everybody"
+        f"refusing to listen on {settings.host} without a key: give --api-key, or set {variable}=1"
     )
 
 

@@ -34,7 +34,7 @@ class DemoError(Exception):
 def run_demo(out: TextIO, *, engine: str | None, question: str) -> None:
     """Run the demonstration and print it to ``out``. Raises DemoError."""
     with _gateway(engine) as address:
-        model = embedded_model().name
+        model = embedded_model().parent.name
         print(f"gateway: http://{address[0]}:{address[1]}   model: {model}", file=out)
         print(f"\nPOST /v1/chat/completions (stream)\n> {question}\n< ", end="", file=out, flush=True)
         body: dict[str, Any] = {"model": model, "stream": True, "temperature": 0, "max_tokens": 64}

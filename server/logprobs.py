@@ -278,14 +278,15 @@ def surviving(records: Records, pending: bytes, removed: Sequence[tuple[int, int
     return spans.survivors(removed)
 
 
-def chat_content(records: Records, flags: Sequence[bool], top: int) -> list[bytes]:
-    """The JSON of the ``logprobs`` object of a chat choice, in pieces: the flagged records, ``top`` entries
-    each.
+def chat_content(records: Records, texts: Sequence[str | None], top: int) -> list[bytes]:
+    """The JSON of the ``logprobs`` object of a chat choice, in pieces.
+
+    ``texts``: what each record shows, None for one that is left out; ``top``: entries wanted of each table.
     """
     written = [b'{"content":[']
     separator = b""
-    for index, (text, record) in enumerate(_labelled(records, RecordSpans())):
-        if flags[index]:
+    for text, record in zip(texts, records.drain(), strict=True):
+        if text is not None:
             entry = {
                 "token": text,
                 "logprob": record.logprob,
@@ -296,6 +297,17 @@ def chat_content(records: Records, flags: Sequence[bool], top: int) -> list[byte
             separator = b","
     written.append(b'],"refusal":null}')
     return written
+
+
+def record_texts(records: Records, pending: bytes = b"") -> list[str]:
+    """The text of each record: ``""`` while it only begins a character; a dangling end goes to the last
+    one.
+    """
+    spans = RecordSpans(pending)
+    texts = [spans.add(payload) for payload in records.payloads()]
+    if texts:
+        texts[-1] += spans.finish()
+    return texts
 
 
 def _members(values: Sequence[object]) -> bytes:

@@ -53,12 +53,17 @@ def load_model(directory: str | None, *, model_id: str | None, arch: str, contex
     config = _read_config(config_path)
     family = _family(config, arch, config_path)
     return ServedModel(
-        id=model_id or path.resolve().name,
+        id=model_id or _name(directory, path),
         directory=path,
         family=family,
         created=int(config_path.stat().st_mtime),
         context_length=_context_length(config, context),
     )
+
+
+def _name(directory: str | None, path: Path) -> str:
+    """The directory's name; the embedded model's is that of the package around it."""
+    return path.parent.name if directory is None else path.resolve().name
 
 
 def _read_config(path: Path) -> dict[str, Any]:

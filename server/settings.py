@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from generated.settings import SETTINGS, Setting, Value
 
@@ -90,7 +90,7 @@ def _value(setting: Setting, given: str | bool | tuple[str, ...] | None, environ
         if given:
             return tuple(item.strip() for item in given)
     elif given is not None and given is not False:
-        return given if given is True else cast(Value, setting.parse(given))
+        return given if given is True else setting.parse(given)
     if setting.env is not None and setting.env in environ:
         return setting.parse(environ[setting.env])
     return setting.default

@@ -1,18 +1,21 @@
-"""Server-sent events: the bytes of one event, made with as little work per token as possible (http.md §8,
-§16).
+"""JSON as bytes, and server-sent events made with as little work per token as possible (http.md §1, §8, §16).
 
-Guarantees: an event is ``data: <json>`` or ``event: <name>`` with it, never ``id:`` or ``retry:``; no byte
-of an event can be taken for a line end by any client, because U+2028, U+2029 and U+0085 are escaped inside
-the JSON text.
+Guarantees: JSON is compact UTF-8 with non-ASCII unescaped, and null for every number that is not finite; an
+event is ``data: <json>``, with ``event: <name>`` before it in the Anthropic dialect, never ``id:`` or
+``retry:``; no byte of an event can be taken for a line end by any client, because U+2028, U+2029 and U+0085
+are escaped in it.
 """
 
 from __future__ import annotations
 
+import json
+import math
 from typing import Any, Final
 
 import orjson
 
 DONE: Final = b"data: [DONE]\n\n"
+"""The last event of an OpenAI stream."""
 
 _HOLE: Final = "\ue000hole\ue000"
 _HOLE_JSON: Final = orjson.dumps(_HOLE)
@@ -23,35 +26,47 @@ _LINE_BREAKS: Final = (
 )
 
 
-def json_bytes(value: Any) -> bytes:
-    """``value`` as compact UTF-8 JSON for an event; non-finite numbers become null (http.md §1)."""
-    return _escaped(orjson.dumps(value))
+def compact_json(value: Any) -> bytes:
+    """``value`` as JSON for a response body.
+
+    Integers of any size and lone surrogates, which a model can write as an escape into the arguments of a
+    call, come out as they are.
+    """
+    try:
+        return orjson.dumps(value)
+    except TypeError:
+        return json.dumps(_finite(value), separators=(",", ":"), allow_nan=False).encode("ascii")
 
 
-def json_text(text: str) -> bytes:
-    """``text`` as one JSON string for an event."""
-    data = orjson.dumps(text)
-    return data if len(data) == len(text) + 2 else _escaped(data)
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {key: _finite(member) for key, member in value.items()}
+    return [_finite(member) for member in value] if isinstance(value, list | tuple) else value
 
 
-def _escaped(data: bytes) -> bytes:
+def event_json(value: Any) -> bytes:
+    """``value`` as JSON for an event."""
+    return _unbroken(compact_json(value))
+
+
+def _unbroken(data: bytes) -> bytes:
+    if data.isascii():
+        return data
     for raw, escape in _LINE_BREAKS:
-        if raw in data:
-            data = data.replace(raw, escape)
+        data = data.replace(raw, escape)
     return data
 
 
 def event(value: Any, name: str | None = None) -> bytes:
     """One event with ``value`` as its data; with ``name`` it is a named event."""
     head = b"" if name is None else b"event: " + name.encode("ascii") + b"\n"
-    return head + b"data: " + json_bytes(value) + b"\n\n"
+    return head + b"data: " + event_json(value) + b"\n\n"
 
 
 class EventFrame:
-    """The bytes around the one text that differs between the events of a stream.
-
-    ``prefix + json_text(text) + suffix`` is the whole event.
-    """
+    """The bytes around the one text that differs between the events of a stream."""
 
     __slots__ = ("prefix", "suffix")
 
@@ -61,7 +76,10 @@ class EventFrame:
 
     @classmethod
     def around(cls, value: Any, name: str | None = None) -> EventFrame:
-        """The frame of the event ``value``, in which :func:`hole` stands once where the text goes."""
+        """The frame of the event ``value``, in which :func:`hole` stands once where the text goes.
+
+        Raises ValueError when there is no such place.
+        """
         prefix, found, suffix = event(value, name).partition(_HOLE_JSON)
         if not found:
             raise ValueError("the event has no hole for its text")
@@ -69,7 +87,7 @@ class EventFrame:
 
     def fill(self, text: str) -> bytes:
         """The event with ``text`` in the hole."""
-        return self.prefix + json_text(text) + self.suffix
+        return self.prefix + _unbroken(orjson.dumps(text)) + self.suffix
 
 
 def hole() -> str:

@@ -1,8 +1,174 @@
+"""POST /v1/chat/completions (http.md §8): the conversation in, one message out, as JSON or as events."""
+
 from __future__ import annotations
+
+import time
+
+from generated import http
+from generated.frames import Done
+from server.api.admission import admitted, holding_slot, wait_ms
+from server.api.answers import usage_of
+from server.api.chat_scores import content_texts
+from server.api.checks import (
+    Values,
+    field_environment,
+    require_model,
+    require_unstreamed,
+    run_order,
+    wanted_slot,
+)
+from server.api.gateway import Gateway
+from server.api.generation import Gathered, Streamed
+from server.api.options import OptionHooks, Options
+from server.api.prompts import within_limit
+from server.api.views import JSON_HEADERS, Body
+from server.chat import (
+    Answer,
+    ChatEvents,
+    Message,
+    StopPolicy,
+    ThinkingMode,
+    answer_outcome,
+    chat_message,
+    chat_pipeline,
+    chat_stop_policy,
+    new_id,
+    read_messages,
+    resolve_thinking,
+)
+from server.http.exchange import Exchange
+from server.logprobs import chat_content
+from server.sse import compact_json
+from server.text import Piece, Pipeline, Thinking
+
+ENDPOINT = "POST /v1/chat/completions"
+PARAM = "messages"
+
+
 class Chat:
-    def __init__(self, gateway): ...
-    def create(self, exchange, body): ...
-class Messages:
-    def __init__(self, gateway): ...
-    def create(self, exchange, body): ...
-    def count(self, exchange, body): ...
+    """The endpoint."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+
+    def create(self, exchange: Exchange, body: Body) -> None:
+        """Check the request and answer it. Raises the ApiError of a refusal, or ClientGone."""
+        require_model(body, self._gateway.model.id)
+        request = _ChatRequest(self._gateway, body)
+        slot = wanted_slot(self._gateway, request.values, body[PARAM])
+        if request.options.stream:
+            self._stream(exchange, request, slot)
+        else:
+            self._answer(exchange, request, slot)
+
+    def _stream(self, exchange: Exchange, request: _ChatRequest, slot: int | None) -> None:
+        gateway = self._gateway
+        admission, granted = admitted(gateway.scheduler, exchange, slot)
+        dialect = _ChatStream(request, gateway.model.id, visible_keepalive=gateway.settings.visible_keepalive)
+        run = Streamed(exchange, admission, request.pipeline(), dialect, gateway.keepalive)
+        run.launch(gateway.engine, request.options.submission(request.prompt, granted, prompt_param=PARAM))
+
+    def _answer(self, exchange: Exchange, request: _ChatRequest, slot: int | None) -> None:
+        scored = bool(request.options.logprobs)
+        with holding_slot(self._gateway.scheduler, exchange, slot) as (admission, granted):
+            run = Gathered(exchange.request_id, lambda pending: request.pipeline(), scored=scored)
+            exchange.client.on_gone(run.cancel)
+            run.start(
+                self._gateway.engine, request.options.submission(request.prompt, granted, prompt_param=PARAM)
+            )
+            done = run.wait()
+        usage = usage_of(done)
+        exchange.note(prompt_tokens=usage.prompt, completion_tokens=usage.completion)
+        head = {
+            "id": new_id(http.CHAT_COMPLETION_ID),
+            "object": "chat.completion",
+            "created": int(time.time()),
+            "model": self._gateway.model.id,
+        }
+        written = [compact_json(head)[:-1], b',"choices":[', *request.choice(run), b'],"usage":']
+        written += [compact_json(usage.openai()), b"}"]
+        headers = [*JSON_HEADERS, (http.X_COLIBRI_QUEUE_WAIT_MS_HEADER, str(wait_ms(admission)))]
+        exchange.respond(200, headers, written)
+
+
+class _ChatRequest:
+    """A checked request: what goes to the engine, and how its text is read."""
+
+    def __init__(self, gateway: Gateway, body: Body) -> None:
+        self._family = gateway.model.family
+        self._salvage = gateway.settings.tool_salvage
+        self._hooks = OptionHooks(gateway, body)
+        self._body = body
+        self._messages: tuple[Message, ...] = ()
+        hooks = self._hooks.table() | {
+            "messages": self._read_messages,
+            "scores_with_stream": require_unstreamed,
+        }
+        values = run_order(ENDPOINT, "default", body, field_environment(gateway), hooks)
+        self.values = values
+        self.top = values["top_logprobs"] or 0
+        scores = max(self.top, 1) if values["logprobs"] else 0
+        self.options = Options.of(values, grammar=self._hooks.grammar, logprobs=scores)
+        self._thinking = resolve_thinking(values["reasoning_effort"], values["enable_thinking"], self._family)
+        self.stop: StopPolicy = chat_stop_policy(
+            values["stop"] or (), values["x_colibri_ignore_leading_stop"], self._family
+        )
+        prompt = gateway.renderer.prompt(self._messages, self._hooks.tool_use, self._thinking)
+        self.prompt = within_limit(prompt.encode("utf-8"), PARAM)
+
+    def pipeline(self) -> Pipeline:
+        """A new pipeline for one generation."""
+        return chat_pipeline(self.stop, self._thinking, self._hooks.tool_use, self._salvage)
+
+    def choice(self, run: Gathered) -> list[bytes]:
+        """The one choice of a JSON answer, in pieces."""
+        answer = Answer(tools=self._hooks.tool_use.active, call_id=http.TOOL_CALL_ID)
+        for piece in run.pieces():
+            answer.add(piece)
+        reason = http.FINISH_REASONS[answer_outcome(run.pipeline, self.stop.from_client)].openai
+        scores = [b"null"]
+        if self.options.logprobs:
+            texts = content_texts(run.records, run.pipeline.removed, _split(self._thinking))
+            scores = chat_content(run.records, texts, self.top)
+        head = b'{"index":0,"message":%b,"logprobs":' % compact_json(chat_message(answer))
+        return [head, *scores, b',"finish_reason":%b}' % compact_json(reason)]
+
+    def _read_messages(self, values: Values) -> None:
+        self._messages = read_messages(self._body.get(PARAM))
+
+
+def _split(thinking: ThinkingMode) -> Thinking:
+    if not thinking.family_can:
+        return Thinking.ABSENT
+    return Thinking.ON if thinking.on else Thinking.OFF
+
+
+class _ChatStream:
+    """The events of a streamed chat answer."""
+
+    def __init__(self, request: _ChatRequest, model: str, *, visible_keepalive: bool) -> None:
+        self._events = ChatEvents(
+            identifier=new_id(http.CHAT_COMPLETION_ID),
+            created=int(time.time()),
+            model=model,
+            include_usage=request.options.include_usage,
+        )
+        self._stops_from_client = request.stop.from_client
+        self._visible_keepalive = visible_keepalive
+
+    def opening(self, prompt_tokens: int | None) -> bytes:
+        """The role."""
+        return self._events.opening()
+
+    def piece(self, piece: Piece) -> bytes:
+        """One delta."""
+        return self._events.piece(piece)
+
+    def keepalive(self) -> bytes:
+        """A delta that adds nothing, or a dot where the operator wants one."""
+        return self._events.keepalive(self._visible_keepalive)
+
+    def closing(self, done: Done, pipeline: Pipeline) -> bytes:
+        """The reason, the totals if they were asked for, and the end mark."""
+        outcome = answer_outcome(pipeline, self._stops_from_client)
+        return self._events.closing(outcome, usage_of(done).openai())

@@ -6,14 +6,13 @@ value of a body is compared with a number here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from generated.fields import ENDPOINTS, Endpoint, FieldEnvironment, Hook
-
 from generated import errors
+from generated.fields import ENDPOINTS, Endpoint, FieldEnvironment, Hook
 from server.api.gateway import Gateway
-from server.scheduler import conversation_slot
+from server.chat.conversation import conversation_slot
 
 Values = dict[str, Any]
 """Checked values by field name; hooks put theirs in under their own names."""
@@ -23,7 +22,7 @@ HookHandler = Callable[[Values], None]
 _LONGEST_MODEL_SHOWN = 200
 
 
-def field_environment(gateway: Gateway, body: Mapping[str, Any]) -> FieldEnvironment:
+def field_environment(gateway: Gateway) -> FieldEnvironment:
     """The facts about the server that the tables judge by."""
     settings = gateway.settings
     return FieldEnvironment(
@@ -65,9 +64,17 @@ def run_order(
     return values
 
 
-def wanted_slot(gateway: Gateway, values: Values, messages: Any = None) -> int | None:
+def require_unstreamed(values: Values) -> None:
+    """The hook ``scores_with_stream``: log probabilities are not streamed (http.md §9.1)."""
+    if values["logprobs"] and values["stream"]:
+        raise errors.unsupported_parameter(
+            param="logprobs", message="Log probabilities are not streamed; leave out stream or logprobs."
+        )
+
+
+def wanted_slot(gateway: Gateway, values: Values, messages: Sequence[object] | None = None) -> int | None:
     """The KV slot to ask for: the client's own, else the conversation's, else None for any (http.md §12)."""
-    slot: int | None = values.get("cache_slot")
-    if slot is None and messages is not None:
+    slot: int | None = values["cache_slot"]
+    if slot is None and messages is not None and gateway.settings.kv_slots > 1:
         return conversation_slot(messages, gateway.settings.kv_slots)
     return slot

@@ -12,37 +12,34 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from generated.frames import Done
-
 from generated import errors, http, limits
 from generated.errors import ApiError
+from generated.frames import Done
 from server.api import prompts
 from server.api.admission import admitted, holding_slot, wait_ms
 from server.api.answers import Usage, usage_of
-from server.api.checks import Values, field_environment, require_model, run_order, wanted_slot
-from server.api.gateway import Gateway, new_id
+from server.api.checks import (
+    Values,
+    field_environment,
+    require_model,
+    require_unstreamed,
+    run_order,
+    wanted_slot,
+)
+from server.api.gateway import Gateway
 from server.api.generation import Gathered, Streamed
 from server.api.options import OptionHooks, Options
 from server.api.prompts import Prompt
-from server.api.views import JSON_HEADERS, Body, json_body
+from server.api.views import JSON_HEADERS, Body
+from server.chat.ids import new_id
 from server.http.exchange import ClientGone, Exchange
 from server.logprobs import CompletionScores, EchoOutOfPlace
-from server.sse import DONE, EventFrame, event, hole
+from server.sse import DONE, EventFrame, compact_json, event, hole
 from server.text.pieces import ContentDelta, Piece
 from server.text.pipeline import Pipeline
 from server.wire.events import Submission, WireFailure
 
 ENDPOINT = "POST /v1/completions"
-
-
-@dataclass(frozen=True, slots=True)
-class Scoring:
-    """Numbers wanted per token: ``top`` entries of each table (0: none at all), the prompt's too with
-    ``echo``.
-    """
-
-    top: int
-    echo: bool
 
 
 class Completions:
@@ -56,7 +53,7 @@ class Completions:
         require_model(body, self._gateway.model.id)
         intake = _Intake(self._gateway, body)
         values = intake.check()
-        run = _Run(self._gateway, exchange, intake.options(values), _scoring(values))
+        run = _Run(self._gateway, exchange, intake.options(values), values)
         if intake.batch:
             run.answer_batch(intake.prompts, wanted_slot(self._gateway, values))
         elif run.options.stream:
@@ -65,17 +62,12 @@ class Completions:
             run.answer(intake.prompts[0], wanted_slot(self._gateway, values))
 
 
-def _scoring(values: Values) -> Scoring:
-    top = values["logprobs"] or 0
-    return Scoring(top, bool(top and values["echo"]))
-
-
 class _Intake:
     """The checks of the endpoint: the tables' and its own."""
 
     def __init__(self, gateway: Gateway, body: Body) -> None:
         self._body = body
-        self._environment = field_environment(gateway, body)
+        self._environment = field_environment(gateway)
         self._token_ids = "token_ids" in gateway.model.family.can
         self._hooks = OptionHooks(gateway, body)
         self.batch = prompts.is_batch(body)
@@ -88,15 +80,14 @@ class _Intake:
             "prompts": self._prompts,
             "members": self._members,
             "completion_budget": self._completion_budget,
-            "scores_with_stream": self._scores_with_stream,
+            "scores_with_stream": require_unstreamed,
             "batch_with_stream": self._batch_with_stream,
-            "admission": lambda values: None,
         }
         return run_order(ENDPOINT, "batch" if self.batch else "flat", self._body, self._environment, hooks)
 
     def options(self, values: Values) -> Options:
-        """The sampling options; raw completions get no default stops."""
-        return self._hooks.options(values)
+        """What the engine is told."""
+        return Options.of(values, grammar=self._hooks.grammar, logprobs=values["logprobs"] or 0)
 
     def _prompt(self, values: Values) -> None:
         self.prompts = [prompts.flat_prompt(self._body.get(prompts.PARAM), token_ids=self._token_ids)]
@@ -114,12 +105,6 @@ class _Intake:
         unset = all(self._body.get(name) is None for name in ("max_completion_tokens", "max_tokens"))
         refuse = errors.batch_completion_budget_unset if unset else errors.batch_completion_budget_exceeded
         raise refuse(limit=limits.BATCH_COMPLETION_TOKENS, got=asked)
-
-    def _scores_with_stream(self, values: Values) -> None:
-        if values["logprobs"] and values["stream"]:
-            raise errors.unsupported_parameter(
-                param="logprobs", message="Log probabilities are not streamed; leave out stream or logprobs."
-            )
 
     def _batch_with_stream(self, values: Values) -> None:
         if values["stream"]:
@@ -139,11 +124,13 @@ class _Choice:
 class _Run:
     """A checked request on its way through the engine."""
 
-    def __init__(self, gateway: Gateway, exchange: Exchange, options: Options, scoring: Scoring) -> None:
+    def __init__(self, gateway: Gateway, exchange: Exchange, options: Options, values: Values) -> None:
         self._gateway = gateway
         self._exchange = exchange
         self.options = options
-        self._scoring = scoring
+        self._stops: tuple[str, ...] = values["stop"] or ()  # raw completions get no default stops
+        self._ignore_leading_stop: bool = values["x_colibri_ignore_leading_stop"]
+        self._echo: bool = bool(options.logprobs) and values["echo"]
         self._head: dict[str, Any] = {
             "id": new_id(http.COMPLETION_ID),
             "object": "text_completion",
@@ -179,22 +166,10 @@ class _Run:
         run.launch(self._gateway.engine, self._submission(prompt, granted))
 
     def _pipeline(self, pending: bytes) -> Pipeline:
-        return Pipeline(
-            stops=self.options.stops, ignore_leading_stop=self.options.ignore_leading_stop, pending=pending
-        )
+        return Pipeline(stops=self._stops, ignore_leading_stop=self._ignore_leading_stop, pending=pending)
 
     def _submission(self, prompt: Prompt, slot: int) -> Submission:
-        return Submission(
-            prompt=prompt.data,
-            slot=slot,
-            max_tokens=self.options.max_tokens,
-            temperature=self.options.temperature,
-            top_p=self.options.top_p,
-            extra=self.options.grammar,
-            logprobs=self._scoring.top,
-            ids=prompt.ids,
-            prompt_param=prompt.param,
-        )
+        return self.options.submission(prompt.data, slot, ids=prompt.ids, prompt_param=prompt.param)
 
     def _generate(self, prompt: Prompt, slot: int, index: int) -> _Choice:
         if self._exchange.client.gone.is_set():
@@ -202,21 +177,21 @@ class _Run:
         run = Gathered(
             self._exchange.request_id,
             self._pipeline,
-            scored=bool(self._scoring.top),
-            echo=self._scoring.echo,
+            scored=bool(self.options.logprobs),
+            echo=self._echo,
         )
         self._exchange.client.on_gone(run.cancel)
         run.start(self._gateway.engine, self._submission(prompt, slot))
         done = run.wait()
         text = "".join(piece.text for piece in run.pieces() if isinstance(piece, ContentDelta))
         reason = run.pipeline.finish_reason if self.options.max_tokens else "length"
-        if not self._scoring.top:
+        if not self.options.logprobs:
             choice = {"index": index, "text": text, "logprobs": None, "finish_reason": reason}
-            return _Choice([json_body(choice)], usage_of(done))
+            return _Choice([compact_json(choice)], usage_of(done))
         return _Choice(self._scored_choice(run, index, text, reason), usage_of(done))
 
     def _scored_choice(self, run: Gathered, index: int, text: str, reason: str) -> list[bytes]:
-        scores = CompletionScores(self._scoring.top)
+        scores = CompletionScores(self.options.logprobs)
         nothing_generated = not len(run.records)
         if run.echo is not None:
             try:
@@ -229,18 +204,18 @@ class _Run:
         text = scores.prompt_text if nothing_generated else scores.prompt_text + text
         if nothing_generated and self.options.max_tokens:
             scores.add_unreported(len(text))  # sampled, swallowed, and not even an empty DATA for it
-        head = b'{"index":%d,"text":%b,"logprobs":' % (index, json_body(text))
-        return [head, *scores.chunks(), b',"finish_reason":%b}' % json_body(reason)]
+        head = b'{"index":%d,"text":%b,"logprobs":' % (index, compact_json(text))
+        return [head, *scores.chunks(), b',"finish_reason":%b}' % compact_json(reason)]
 
     def _respond(self, choices: Sequence[_Choice], queue_wait: int) -> None:
         usage = sum((choice.usage for choice in choices), Usage(0, 0))
         self._exchange.note(prompt_tokens=usage.prompt, completion_tokens=usage.completion)
-        written = [json_body(self._head)[:-1], b',"choices":[']
+        written = [compact_json(self._head)[:-1], b',"choices":[']
         for index, choice in enumerate(choices):
             written += [b",", *choice.data] if index else choice.data
-        written += [b'],"usage":', json_body(usage.openai()), b"}"]
+        written += [b'],"usage":', compact_json(usage.openai()), b"}"]
         headers = [*JSON_HEADERS, (http.X_COLIBRI_QUEUE_WAIT_MS_HEADER, str(queue_wait))]
-        self._exchange.respond(200, headers, b"".join(written))
+        self._exchange.respond(200, headers, written)
 
 
 def attributed(error: ApiError, index: int) -> ApiError:

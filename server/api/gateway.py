@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import secrets
 from dataclasses import dataclass
 
-from generated.http import IdForm
 from server.api.keepalive import KeepaliveTimer
+from server.chat.renderer import ChatRenderer
 from server.metrics import Metrics
 from server.model import ServedModel
 from server.scheduler import Scheduler
@@ -24,8 +23,4 @@ class Gateway:
     engine: EngineClient
     keepalive: KeepaliveTimer
     metrics: Metrics
-
-
-def new_id(form: IdForm) -> str:
-    """A random id of the given form (http.md §1)."""
-    return form.prefix + secrets.token_hex(form.digits // 2)
+    renderer: ChatRenderer

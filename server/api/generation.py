@@ -13,10 +13,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from generated.frames import Data, Done, Echo, Tool
-
 from generated import errors, http
 from generated.errors import ApiError
+from generated.frames import Data, Done, Echo, Tool
 from server.api.admission import wait_ms
 from server.api.keepalive import KeepaliveTimer
 from server.http.exchange import ClientGone, Exchange, ResponseStream

@@ -10,8 +10,9 @@ from typing import Any
 from generated import fingerprint, http
 from server.api.gateway import Gateway
 from server.api.telemetry import frame_values
-from server.api.views import JSON_HEADERS, json_body
+from server.api.views import JSON_HEADERS
 from server.http.exchange import Exchange
+from server.sse import compact_json
 
 
 class Health:
@@ -27,7 +28,7 @@ class Health:
         body: dict[str, Any] = {"status": status}
         if exchange.authorized:
             body |= self._details()
-        exchange.respond(http.HEALTH_STATUSES[status], JSON_HEADERS, json_body(body))
+        exchange.respond(http.HEALTH_STATUSES[status], JSON_HEADERS, compact_json(body))
 
     def _details(self) -> dict[str, Any]:
         gateway = self._gateway

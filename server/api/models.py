@@ -9,8 +9,9 @@ from flask import request
 
 from generated import errors
 from server.api.gateway import Gateway
-from server.api.views import JSON_HEADERS, json_body
+from server.api.views import JSON_HEADERS
 from server.http.exchange import Exchange
+from server.sse import compact_json
 
 ANTHROPIC_VERSION = "anthropic-version"
 """The request header that asks for the Anthropic shape."""
@@ -30,14 +31,14 @@ class Models:
             body = {"data": [model], "has_more": False, "first_id": model["id"], "last_id": model["id"]}
         else:
             body = {"object": "list", "data": [self._openai_shape()]}
-        exchange.respond(200, JSON_HEADERS, json_body(body))
+        exchange.respond(200, JSON_HEADERS, compact_json(body))
 
     def single(self, exchange: Exchange, id: str) -> None:
         """GET /v1/models/{id}; ``id`` is percent-decoded."""
         if id != self._model.id:
             raise errors.not_found(path=f"/v1/models/{id}", nearest=f"/v1/models/{self._model.id}")
         body = self._anthropic_shape() if self._anthropic() else self._openai_shape()
-        exchange.respond(200, JSON_HEADERS, json_body(body))
+        exchange.respond(200, JSON_HEADERS, compact_json(body))
 
     @staticmethod
     def _anthropic() -> bool:

@@ -1,4 +1,6 @@
-"""The options every generating endpoint shares (http.md §6): the checks that are flow, and the checked values."""
+"""The options every generating endpoint shares (http.md §6): the checks that are flow, and the checked
+values.
+"""
 
 from __future__ import annotations
 
@@ -6,33 +8,65 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from generated import errors
 from server.api.checks import HookHandler, Values
 from server.api.gateway import Gateway
-from server.api.response_format import PARAM as RESPONSE_FORMAT
-from server.api.response_format import grammar_of
+from server.chat.response_format import read_response_format, require_grammar
+from server.chat.tools import DeclaredTools, ToolUse, choose_tools, read_tools
+from server.wire.events import Submission
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the engine and the text pipeline are told. ``grammar`` is empty for plain text."""
+    """What the engine is told besides the prompt, and how the answer is to be sent.
+
+    ``grammar`` is empty for free text; ``logprobs`` 0 means that no numbers are wanted.
+    """
 
     max_tokens: int
     temperature: float
     top_p: float
-    stops: tuple[str, ...]
-    ignore_leading_stop: bool
     grammar: bytes
+    logprobs: int
     stream: bool
     include_usage: bool
 
+    @classmethod
+    def of(cls, values: Values, *, grammar: bytes = b"", logprobs: int = 0) -> Options:
+        """From the checked values of an endpoint."""
+        stream_options = values.get("stream_options") or {}
+        return cls(
+            max_tokens=values["max_tokens"],
+            temperature=values["temperature"],
+            top_p=values["top_p"],
+            grammar=grammar,
+            logprobs=logprobs,
+            stream=values["stream"],
+            include_usage=stream_options.get("include_usage") is True,
+        )
+
+    def submission(self, prompt: bytes, slot: int, *, ids: bool = False, prompt_param: str) -> Submission:
+        """The SUBMIT of one prompt on one slot."""
+        return Submission(
+            prompt=prompt,
+            slot=slot,
+            max_tokens=self.max_tokens,
+            temperature=self.temperature,
+            top_p=self.top_p,
+            extra=self.grammar,
+            logprobs=self.logprobs,
+            ids=ids,
+            prompt_param=prompt_param,
+        )
+
 
 class OptionHooks:
-    """The hooks that any endpoint's order may name, and what they found."""
+    """The hooks that both OpenAI endpoints have in their orders, and what they found."""
 
     def __init__(self, gateway: Gateway, body: Mapping[str, Any]) -> None:
-        self._can = gateway.model.family.can
+        self._family = gateway.model.family
         self._body = body
+        self._declared = DeclaredTools()
+        self.tool_use = ToolUse()
         self.grammar = b""
 
     def table(self) -> dict[str, HookHandler]:
@@ -45,32 +79,14 @@ class OptionHooks:
             "admission": lambda values: None,
         }
 
-    def options(self, values: Values, default_stops: tuple[str, ...] = ()) -> Options:
-        """The options; ``default_stops`` are in force when the client named none, and always tolerate a leading match."""
-        given: tuple[str, ...] = values.get("stop") or ()
-        stream_options = values.get("stream_options") or {}
-        return Options(
-            max_tokens=values["max_tokens"],
-            temperature=values["temperature"],
-            top_p=values["top_p"],
-            stops=given or default_stops,
-            ignore_leading_stop=values["x_colibri_ignore_leading_stop"] if given else bool(default_stops),
-            grammar=self.grammar,
-            stream=values["stream"],
-            include_usage=stream_options.get("include_usage") is True,
-        )
-
     def _tools(self, values: Values) -> None:
-        pass
+        self._declared = read_tools(self._body)
 
     def _tool_choice(self, values: Values) -> None:
-        pass
+        self.tool_use = choose_tools(self._declared, self._body.get("tool_choice"), self._family)
 
     def _response_format(self, values: Values) -> None:
-        self.grammar = grammar_of(self._body.get(RESPONSE_FORMAT))
+        self.grammar = read_response_format(self._body.get("response_format"))
 
     def _grammar_capability(self, values: Values) -> None:
-        if self.grammar and "grammar" not in self._can:
-            raise errors.unsupported_parameter(
-                param=RESPONSE_FORMAT, message="This model's engine does not take grammars."
-            )
+        require_grammar(self.grammar, self._family)

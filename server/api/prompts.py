@@ -103,7 +103,7 @@ def _text(value: Any, param: str) -> Prompt:
         raise errors.invalid_request(param=param, message="The prompt is empty.")
     if "\0" in value:
         raise errors.invalid_request(param=param, message="The prompt holds a NUL character.")
-    return _sized(Prompt(value.encode("utf-8"), False, param))
+    return Prompt(within_limit(value.encode("utf-8"), param), False, param)
 
 
 def _ids(value: list[Any], param: str) -> Prompt:
@@ -112,12 +112,13 @@ def _ids(value: list[Any], param: str) -> Prompt:
     data = " ".join(map(str, value)).encode("ascii")
     if b"-" in data:
         raise errors.invalid_value(param=param, message="Token ids are not negative.")
-    return _sized(Prompt(data, True, param))
+    return Prompt(within_limit(data, param), True, param)
 
 
-def _sized(prompt: Prompt) -> Prompt:
-    if len(prompt.data) > limits.PROMPT_BYTES:
+def within_limit(data: bytes, param: str) -> bytes:
+    """``data``, unless it is longer than any prompt may be. Raises invalid_value on ``param``."""
+    if len(data) > limits.PROMPT_BYTES:
         raise errors.invalid_value(
-            param=prompt.param, message=f"The prompt is longer than {limits.PROMPT_BYTES} bytes."
+            param=param, message=f"The prompt is longer than {limits.PROMPT_BYTES} bytes."
         )
-    return prompt
+    return data

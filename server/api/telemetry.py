@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 from generated.frames import Hwinfo, Prof, Tiers
-
 from server.api.gateway import Gateway
-from server.api.views import JSON_HEADERS, json_body
+from server.api.views import JSON_HEADERS
 from server.http.exchange import Exchange
 from server.metrics import CONTENT_TYPE
+from server.sse import compact_json
 
 
 def frame_values(frame: Prof | Tiers | Hwinfo) -> dict[str, Any]:
@@ -34,7 +34,7 @@ class TelemetryPages:
         if exchange.authorized:
             telemetry = self._engine.telemetry
             body = {"seq": telemetry.turns_seen, "turns": [frame_values(turn) for turn in telemetry.turns]}
-        exchange.respond(200, JSON_HEADERS, json_body(body))
+        exchange.respond(200, JSON_HEADERS, compact_json(body))
 
     def experts(self, exchange: Exchange) -> None:
         """GET /experts: the expert map and the hits of the last turn, in hexadecimal digits."""
@@ -49,7 +49,7 @@ class TelemetryPages:
                 body["map"] = experts.emap.cells
             if experts.hits is not None:
                 body["hits"] = experts.hits.cells
-        exchange.respond(200, JSON_HEADERS, json_body(body))
+        exchange.respond(200, JSON_HEADERS, compact_json(body))
 
     def metrics(self, exchange: Exchange) -> None:
         """GET /metrics."""

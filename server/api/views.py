@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, cast
 
-import orjson
 from flask import Flask, request
 
 from generated.errors import ApiError
@@ -25,11 +24,6 @@ JSON_HEADERS = (("Content-Type", "application/json"),)
 def current_exchange() -> Exchange:
     """The exchange of the request that is being handled."""
     return cast(Exchange, request.environ[ENVIRON_KEY])
-
-
-def json_body(value: object) -> bytes:
-    """``value`` as a response body: compact UTF-8 JSON, numbers that are not finite as null (http.md §1)."""
-    return orjson.dumps(value)
 
 
 def post_view(handler: Callable[[Exchange, Body], None]) -> View:

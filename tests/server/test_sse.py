@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from server.sse import EventFrame, event, hole, json_text
+from server.sse import EventFrame, compact_json, event, event_json, hole
 
 
 def test_section_8_an_event_is_data_and_a_blank_line() -> None:
@@ -21,13 +21,13 @@ def test_section_16_a_named_event_names_itself_first() -> None:
     ("character", "escape"), [("\u2028", "\\u2028"), ("\u2029", "\\u2029"), ("\u0085", "\\u0085")]
 )
 def test_section_8_line_breaks_of_unicode_are_escaped_and_survive(character: str, escape: str) -> None:
-    written = json_text(f"a{character}b")
+    written = event_json(f"a{character}b")
     assert written == f'"a{escape}b"'.encode()
     assert json.loads(written) == f"a{character}b"
 
 
 def test_section_8_other_characters_with_the_same_lead_bytes_are_left_alone() -> None:
-    assert json_text("…\u00a0") == '"…\u00a0"'.encode()
+    assert event_json("…\u00a0") == '"…\u00a0"'.encode()
 
 
 def test_section_1_numbers_that_are_not_finite_become_null() -> None:
@@ -43,3 +43,10 @@ def test_a_frame_filled_with_text_equals_the_event_made_whole(text: str) -> None
 def test_a_frame_without_a_hole_is_refused() -> None:
     with pytest.raises(ValueError, match="no hole"):
         EventFrame.around({"text": "fixed"})
+
+
+def test_section_1_a_body_is_compact_and_unescaped_and_takes_what_orjson_does_not() -> None:
+    assert compact_json({"a": ["é\u2028", 1.5]}) == '{"a":["é\u2028",1.5]}'.encode()
+    assert compact_json({"a": 10**30, "b": "\ud800", "c": float("nan")}) == (
+        b'{"a":1000000000000000000000000000000,"b":"\\ud800","c":null}'
+    )

@@ -1,4 +1,6 @@
-"""A whole gateway in the test's process, with the scripted engine behind it, and a client that reads answers raw."""
+"""A whole gateway in the test's process, with the scripted engine behind it, and a client that reads
+answers raw.
+"""
 
 from __future__ import annotations
 
@@ -152,7 +154,11 @@ class Gateway:
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
 
     def send(
-        self, connection: http.client.HTTPConnection, path: str, body: Any, headers: dict[str, str] | None = None
+        self,
+        connection: http.client.HTTPConnection,
+        path: str,
+        body: Any,
+        headers: dict[str, str] | None = None,
     ) -> None:
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         connection.request("POST", path, data, {"Content-Type": "application/json", **(headers or {})})

@@ -14,7 +14,11 @@ DONE = "DONE <id> STAT 1 2.5 0 1.0 7 0"
 
 
 def script(text: str, *, completion: int = 1, prompt: int = 3, limited: int = 0) -> list[str]:
-    return ["ACCEPT <id> 3", f"DATA <id> <n> => {text}", f"DONE <id> STAT {completion} 2.5 0 1.0 {prompt} {limited}"]
+    return [
+        "ACCEPT <id> 3",
+        f"DATA <id> <n> => {text}",
+        f"DONE <id> STAT {completion} 2.5 0 1.0 {prompt} {limited}",
+    ]
 
 
 def test_section_7_one_choice_per_member_in_order_with_summed_usage(gateway: Any) -> None:
@@ -42,11 +46,19 @@ SCORED = [
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"logprobs": 2}, {"logprobs": 2, "echo": True}, {"stop": "x"}, {"logprobs": 1, "echo": True, "stop": "x"}],
+    [
+        {},
+        {"logprobs": 2},
+        {"logprobs": 2, "echo": True},
+        {"stop": "x"},
+        {"logprobs": 1, "echo": True, "stop": "x"},
+    ],
     ids=str,
 )
 @pytest.mark.parametrize("prompts", [["one", "two", "one"], [[1, 2], [3], [1, 2]]], ids=["text", "ids"])
-def test_section_7_each_choice_equals_its_single_prompt_twin(gateway: Any, options: Any, prompts: Any) -> None:
+def test_section_7_each_choice_equals_its_single_prompt_twin(
+    gateway: Any, options: Any, prompts: Any
+) -> None:
     gateway.plan(SCORED)
     batch = gateway.complete(prompts, **options).json
     singles = [gateway.complete(prompt, **options).json for prompt in prompts]
@@ -75,7 +87,10 @@ def test_section_7_a_batch_is_one_admission_on_one_slot(open_gateway: Callable[.
 
 def test_section_7_half_a_character_never_crosses_members(gateway: Any) -> None:
     gateway.plan(script("A\\xc3"), script("\\xa9B"))
-    assert [choice["text"] for choice in gateway.complete(["a", "b"]).json["choices"]] == ["A\ufffd", "\ufffdB"]
+    assert [choice["text"] for choice in gateway.complete(["a", "b"]).json["choices"]] == [
+        "A\ufffd",
+        "\ufffdB",
+    ]
 
 
 def test_section_7_half_a_stop_sequence_never_crosses_members(gateway: Any) -> None:
@@ -104,7 +119,9 @@ def test_section_7_an_id_the_engine_refuses_names_the_member(gateway: Any) -> No
     assert gateway.complete([[1], [999999999], [3]]).error == (400, "prompt[1]", "invalid_value")
 
 
-@pytest.mark.parametrize("failure", ["ERROR <id> BAD_REQUEST", "ERROR <id> SLOT_BUSY", "ERROR <id> out of memory"])
+@pytest.mark.parametrize(
+    "failure", ["ERROR <id> BAD_REQUEST", "ERROR <id> SLOT_BUSY", "ERROR <id> out of memory"]
+)
 def test_section_7_an_unnamed_failure_is_one_unattributed_500(gateway: Any, failure: str) -> None:
     gateway.plan(script("A"), [failure])
     answer = gateway.complete(["a", "b", "c"])
@@ -154,7 +171,9 @@ FIRST_FAULT = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("flat", "batch", "flat_says", "batch_says"), FIRST_FAULT, ids=lambda value: str(value)[:60])
+@pytest.mark.parametrize(
+    ("flat", "batch", "flat_says", "batch_says"), FIRST_FAULT, ids=lambda value: str(value)[:60]
+)
 def test_section_7_the_order_of_checks_flat_and_batch(
     gateway: Any, flat: Any, batch: Any, flat_says: Any, batch_says: Any
 ) -> None:
@@ -187,7 +206,9 @@ def test_section_7_the_completion_budget_is_members_times_max_tokens(
     assert "Set max_tokens" not in answer.message
 
 
-def test_section_7_without_max_tokens_the_budget_refusal_says_to_set_it(open_gateway: Callable[..., Any]) -> None:
+def test_section_7_without_max_tokens_the_budget_refusal_says_to_set_it(
+    open_gateway: Callable[..., Any],
+) -> None:
     gateway = open_gateway(max_tokens="32768")
     answer = gateway.complete(["a", "b", "c"], max_tokens=None)
     assert answer.error == (400, "max_tokens", "batch_completion_budget_exceeded")
@@ -206,6 +227,8 @@ def test_section_12_the_slot_is_free_before_a_batch_answer_is_read(gateway: Any)
     with contextlib.closing(gateway.connect()) as slow:
         gateway.send(slow, "/v1/completions", {"model": "test-model", "prompt": ["a", "b"]})
         gateway.eventually(lambda: len(gateway.submits()) == 2, "both members are submitted")
-        gateway.eventually(lambda: gateway.counters()["active"] == 0, "the slot is free though nothing was read")
+        gateway.eventually(
+            lambda: gateway.counters()["active"] == 0, "the slot is free though nothing was read"
+        )
         answer = gateway.read(slow)
     assert [len(choice["text"]) for choice in answer.json["choices"]] == [4_800_000, 4_800_000]

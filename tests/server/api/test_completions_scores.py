@@ -50,7 +50,9 @@ def test_section_9_3_echo_is_placed_by_position_whatever_the_order(gateway: Any)
 
 
 def test_section_9_3_a_late_echo_still_completes_the_character_of_the_first_piece(gateway: Any) -> None:
-    gateway.plan(["ACCEPT <id> 1", "DATA <id> <n> -0.1 0 => \\x82\\xac!", "ECHO <id> <n> 0 nan 0 => \\xe2", DONE])
+    gateway.plan(
+        ["ACCEPT <id> 1", "DATA <id> <n> -0.1 0 => \\x82\\xac!", "ECHO <id> <n> 0 nan 0 => \\xe2", DONE]
+    )
     answer = gateway.complete(logprobs=1, echo=True)
     assert answer.json["choices"][0]["text"] == "€!"
     assert scores(answer)["tokens"] == ["", "€!"]
@@ -69,7 +71,9 @@ def test_section_9_3_a_late_echo_still_completes_the_character_of_the_first_piec
 def test_section_9_3_prompt_positions_must_be_exactly_0_to_n(gateway: Any, frames: list[str]) -> None:
     gateway.plan(["ACCEPT <id> 2", *frames, "DATA <id> <n> -0.25 0 => ok", DONE])
     assert gateway.complete(logprobs=1, echo=True).error == (500, None, "engine_error")
-    assert gateway.complete("again", logprobs=1).status == 200  # records of the prompt are not kept: nothing to place
+    assert (
+        gateway.complete("again", logprobs=1).status == 200
+    )  # records of the prompt are not kept: nothing to place
 
 
 @pytest.mark.parametrize(
@@ -130,7 +134,9 @@ def test_b58_max_tokens_0_scores_the_prompt_and_generates_nothing(gateway: Any) 
     assert gateway.submits() == [b"SUBMIT 0 2 0 0.7 0.9 0 logprobs=1\nhi\n"]
 
 
-@pytest.mark.parametrize("fields", [{}, {"echo": True}, {"logprobs": 1}, {"echo": True, "logprobs": 0}], ids=str)
+@pytest.mark.parametrize(
+    "fields", [{}, {"echo": True}, {"logprobs": 1}, {"echo": True, "logprobs": 0}], ids=str
+)
 def test_section_6_max_tokens_0_is_refused_without_echo_and_logprobs(gateway: Any, fields: Any) -> None:
     assert gateway.complete(max_tokens=0, **fields).error == (400, "max_tokens", None)
     assert gateway.submits() == []
@@ -142,7 +148,9 @@ def test_section_6_max_tokens_0_needs_an_engine_that_can(old_gateway: Any) -> No
 
 def test_section_9_3_echo_without_logprobs_is_a_no_op(gateway: Any) -> None:
     answer = gateway.complete(echo=True)
-    assert answer.json["choices"] == [{"index": 0, "text": "Héllo", "logprobs": None, "finish_reason": "stop"}]
+    assert answer.json["choices"] == [
+        {"index": 0, "text": "Héllo", "logprobs": None, "finish_reason": "stop"}
+    ]
     assert gateway.submits() == [b"SUBMIT 0 2 16 0.7 0.9\nhi\n"]
 
 
@@ -154,7 +162,9 @@ def test_section_9_1_off_values_leave_the_request_plain(gateway: Any, off: Any) 
 
 
 @pytest.mark.parametrize("value", [True, 33, -1, 1.0, "5", [], {}, 10**30])
-def test_section_9_1_other_values_of_logprobs_are_refused_and_the_bound_is_named(gateway: Any, value: Any) -> None:
+def test_section_9_1_other_values_of_logprobs_are_refused_and_the_bound_is_named(
+    gateway: Any, value: Any
+) -> None:
     answer = gateway.complete(logprobs=value)
     assert answer.error == (400, "logprobs", "invalid_value")
     assert "32" in answer.message
@@ -198,7 +208,14 @@ def test_section_9_3_an_ignored_leading_marker_costs_only_its_own_records(gatewa
 
 def test_b73_the_shape_lm_eval_sends_works(gateway: Any) -> None:
     gateway.plan(["ACCEPT <id> 2", *ECHO, "DATA <id> <n> -0.25 1 3 -0.25 =>", DONE])
-    body = {"prompt": [[5, 6], [7]], "max_tokens": 1, "logprobs": 1, "echo": True, "temperature": 0, "seed": 1234}
+    body = {
+        "prompt": [[5, 6], [7]],
+        "max_tokens": 1,
+        "logprobs": 1,
+        "echo": True,
+        "temperature": 0,
+        "seed": 1234,
+    }
     answer = gateway.post("/v1/completions", {"model": "test-model", **body})
     assert answer.status == 200
     for choice in answer.json["choices"]:
@@ -223,11 +240,16 @@ def test_b73_the_shape_lm_eval_sends_works(gateway: Any) -> None:
     ],
     ids=str,
 )
-@pytest.mark.parametrize("engine", [["ERROR 0 BAD_REQUEST"], ["ECHO <id> <n> 0 nan 0 => h"]], ids=["refuses", "silent"])
+@pytest.mark.parametrize(
+    "engine", [["ERROR 0 BAD_REQUEST"], ["ECHO <id> <n> 0 nan 0 => h"]], ids=["refuses", "silent"]
+)
 def test_wire_5_an_engine_that_never_acknowledges_an_extension_is_a_503_in_bounded_time(
     tmp_path: Any, open_gateway: Callable[..., Any], fields: Any, expected: Any, engine: list[str]
 ) -> None:
-    environ = {"COLI_LOGPROBS_ACCEPT_TIMEOUT": "0.2", "TEST_CASE": str(tmp_path)}  # a fresh engine for every case
+    environ = {
+        "COLI_LOGPROBS_ACCEPT_TIMEOUT": "0.2",
+        "TEST_CASE": str(tmp_path),
+    }  # a fresh engine for every case
     gateway = open_gateway(environ=environ)
     gateway.plan(engine)
     answer = gateway.post("/v1/completions", {"model": "test-model", **fields})

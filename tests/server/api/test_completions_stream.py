@@ -1,4 +1,6 @@
-"""Streams of /v1/completions, and what becomes of them when something fails (http.md §2, §7, §15; bugs A, B)."""
+"""Streams of /v1/completions, and what becomes of them when something fails (http.md §2, §7, §15; bugs A,
+B).
+"""
 
 from __future__ import annotations
 
@@ -51,14 +53,18 @@ def test_section_8_headers_of_a_stream(gateway: Any) -> None:
 def test_section_2_a_complete_stream_leaves_the_connection_usable(gateway: Any) -> None:
     with contextlib.closing(gateway.connect()) as connection:
         for _ in range(3):
-            gateway.send(connection, "/v1/completions", {"model": "test-model", "prompt": "hi", "stream": True})
+            gateway.send(
+                connection, "/v1/completions", {"model": "test-model", "prompt": "hi", "stream": True}
+            )
             assert gateway.read(connection).events[-1] == "[DONE]"
             gateway.send(connection, "/v1/completions", {"model": "test-model", "prompt": "hi"})
             assert gateway.read(connection).json["choices"][0]["text"] == "Héllo"
 
 
 @pytest.mark.parametrize("stop", ["éll", ["zzz", "éll"]])
-def test_section_15_a_stop_sequence_over_two_pieces_ends_the_stream_and_is_sent_once(gateway: Any, stop: Any) -> None:
+def test_section_15_a_stop_sequence_over_two_pieces_ends_the_stream_and_is_sent_once(
+    gateway: Any, stop: Any
+) -> None:
     gateway.plan(["ACCEPT <id> 7", "DATA <id> <n> => Hé", "DATA <id> <n> => llo", "@wait STOP", PLAIN[-1]])
     *chunks, last = gateway.complete(stream=True, stop=stop).events
     assert "".join(chunk["choices"][0]["text"] for chunk in chunks) == "H"
@@ -71,7 +77,9 @@ def test_section_15_a_stop_sequence_over_two_pieces_ends_the_stream_and_is_sent_
 @pytest.mark.parametrize("stream", [True, False])
 def test_b15_and_b16_an_oversize_prompt_is_a_real_400(gateway: Any, path: str, stream: bool) -> None:
     gateway.plan(["ERROR <id> CONTEXT_EXCEEDED 5000 4094"])
-    prompt = {"prompt": "hi"} if path == "/v1/completions" else {"messages": [{"role": "user", "content": "hi"}]}
+    prompt = (
+        {"prompt": "hi"} if path == "/v1/completions" else {"messages": [{"role": "user", "content": "hi"}]}
+    )
     answer = gateway.post(path, {"model": "test-model", "stream": stream, **prompt})
     assert answer.error == (400, next(iter(prompt)), "context_length_exceeded")
     assert "5000" in answer.message and "4094" in answer.message
@@ -119,8 +127,12 @@ def test_wire_5_acceptance_alone_commits_the_200(gateway: Any) -> None:
 
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize("phase", ["prefill", "generating"])
-def test_b22_a_client_that_leaves_is_cancelled_and_the_slot_comes_back(gateway: Any, stream: bool, phase: str) -> None:
-    first = ["@wait CANCEL"] if phase == "prefill" else ["ACCEPT <id> 7", "DATA <id> <n> => x", "@wait CANCEL"]
+def test_b22_a_client_that_leaves_is_cancelled_and_the_slot_comes_back(
+    gateway: Any, stream: bool, phase: str
+) -> None:
+    first = (
+        ["@wait CANCEL"] if phase == "prefill" else ["ACCEPT <id> 7", "DATA <id> <n> => x", "@wait CANCEL"]
+    )
     gateway.plan([*first, "DATA <id> <n> => late", "ERROR <id> CANCELLED"], PLAIN)
     with contextlib.closing(gateway.connect()) as connection:
         gateway.send(connection, "/v1/completions", {"model": "test-model", "prompt": "hi", "stream": stream})
@@ -163,7 +175,9 @@ def test_b25_a_full_queue_is_429_with_retry_after_in_the_paths_envelope(
     gateway = open_gateway(max_queue="0")
     gateway.plan(["ACCEPT <id> 7", "@hold", *PLAIN[1:]])
     body: dict[str, Any] = {"model": "test-model", "stream": stream, "max_tokens": 8}
-    body |= {"prompt": "hi"} if path == "/v1/completions" else {"messages": [{"role": "user", "content": "hi"}]}
+    body |= (
+        {"prompt": "hi"} if path == "/v1/completions" else {"messages": [{"role": "user", "content": "hi"}]}
+    )
     with contextlib.closing(gateway.connect()) as first:
         gateway.send(first, "/v1/completions", {"model": "test-model", "prompt": "first"})
         gateway.eventually(lambda: gateway.submits(), "submitted")
@@ -199,7 +213,13 @@ def hasty(open_gateway: Callable[..., Any]) -> Any:
     return open_gateway(environ={"COLI_KEEPALIVE_SECONDS": "0.05"})
 
 
-QUIET = ["ACCEPT <id> 7", "DATA <id> <n> => a", "@sleep 0.6", "DATA <id> <n> => b", "DONE <id> STAT 2 2.5 0 1.0 7 0"]
+QUIET = [
+    "ACCEPT <id> 7",
+    "DATA <id> <n> => a",
+    "@sleep 0.6",
+    "DATA <id> <n> => b",
+    "DONE <id> STAT 2 2.5 0 1.0 7 0",
+]
 
 
 def test_b06_and_b07_keepalives_come_in_silence_and_change_no_text(hasty: Any) -> None:
