@@ -36,6 +36,7 @@ def json_text(value: Any) -> bytes:
 
 
 def _finite(value: Any) -> Any:
+    """`value` with null for every number that JSON cannot write."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, dict):
@@ -50,7 +51,7 @@ def data_event(value: Any) -> bytes:
 
 def named_event(value: dict[str, Any]) -> bytes:
     """`event: <type>` and `data: <json>`, as the Anthropic dialect wants it."""
-    return b"event: " + value["type"].encode() + b"\ndata: " + json_text(value) + b"\n\n"
+    return b"event: " + str(value["type"]).encode() + b"\ndata: " + json_text(value) + b"\n\n"
 
 
 def around(event: bytes, slot: bytes) -> tuple[bytes, bytes]:
