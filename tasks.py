@@ -97,6 +97,25 @@ def bench(c: Context, name: str = "") -> None:
         run(c, f"{PYTHON} {path.relative_to(ROOT)}")
 
 
+@task(help={"seconds": "how long each target runs"})
+def fuzz(c: Context, seconds: int = 60) -> None:
+    """Fuzz every parser of bytes: the Python readers, and the C header under the sanitizers."""
+    sys.path.insert(0, str(ROOT))
+    from tests.fuzz.fuzzing import Outcome, run_all
+
+    failed = False
+    for outcome in run_all(seconds):
+        if isinstance(outcome, Outcome):
+            failed = failed or bool(outcome.failure)
+            print(
+                f"{outcome.target}: {outcome.inputs:,} inputs in {seconds} s, {outcome.failure or 'no fault'}"
+            )
+        else:
+            print(outcome)
+    if failed:
+        raise Exit(code=1)
+
+
 @task(help={"version": "the version to freeze, for example 1.0.0"})
 def release(c: Context, version: str) -> None:
     """Freeze the resolved model as the baseline later changes are judged by."""
