@@ -133,8 +133,10 @@ class Exchange:
         """Send a whole answer; never blocks. A no-op when the exchange is over or an answer was already
         begun.
 
-        ``body`` may come in pieces: a large one is then sent without ever being joined. ``length`` is that of the body a GET would have, for a HEAD answered with an empty ``body``. Raises
-        ValueError for a header that cannot be sent, before anything is sent."""
+        ``body`` may come in pieces: a large one is then sent without ever being joined. ``length`` is that of
+        the body a GET would have, for a HEAD answered with an empty ``body``. Raises ValueError for a header
+        that cannot be sent, before anything is sent.
+        """
         pieces = (body,) if isinstance(body, bytes) else body
         length = sum(map(len, pieces)) if length is None else length
         self._channel.respond(self, self._head(status, headers, Framing.LENGTH, close, length=length), pieces)

@@ -42,7 +42,14 @@ _NO_DESCRIPTORS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, e
 _VISIBLE_ASCII: Final = re.compile(r"[\x21-\x7e]+")
 _SPARE_WORKERS: Final = 8  # beyond one per connection, so that a parked view never holds up another request
 _IPV4_MAPPED: Final = "::ffff:"
-_KEEPALIVE_PROBES: Final = ((socket.TCP_KEEPIDLE, 30), (socket.TCP_KEEPINTVL, 10), (socket.TCP_KEEPCNT, 3))
+_TCP_OPTIONS: Final = (
+    (socket.TCP_NODELAY, 1),
+    (socket.TCP_KEEPIDLE, 30),  # a peer that vanished without a word is noticed within a minute
+    (socket.TCP_KEEPINTVL, 10),
+    (socket.TCP_KEEPCNT, 3),
+    # what the kernel holds beyond what is under way: a client that does not read shows soon
+    (socket.TCP_NOTSENT_LOWAT, 128 * 1024),
+)
 
 
 class BindError(OSError):
@@ -188,9 +195,8 @@ class HttpServer(TcpWSGIServer):  # type: ignore[misc]  # waitress has no types
     def _accepted(self, sock: socket.socket, address: tuple[Any, ...]) -> None:
         try:
             sock.setblocking(False)
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-            for option, value in _KEEPALIVE_PROBES:
+            for option, value in _TCP_OPTIONS:
                 sock.setsockopt(socket.IPPROTO_TCP, option, value)
         except OSError:
             sock.close()

@@ -137,6 +137,34 @@ def test_client_that_stops_reading_counts_as_gone(serve, request_bytes, streamed
             client.rest()
 
 
+def test_slow_reader_is_no_stalled_reader(serve, request_bytes):
+    """As long as something is read within the deadline the answer goes on, however long it takes in all."""
+    site = serve(write_stall=0.4)
+    body = bytes(4_000_000)
+    with site.connect(receive_buffer=32 * 1024) as client:
+        client.send(request_bytes("POST", "/hold", b""))
+        site.held().respond(200, [], body)
+        received, began = 0, time.monotonic()
+        while received < len(body):
+            piece = client.socket.recv(60_000)
+            assert piece
+            received += len(piece)
+            time.sleep(max(0.0, began + received / len(body) - time.monotonic()))  # one second in all
+        assert site.server.connections == 1
+
+
+def test_client_that_does_not_read_shows_soon(serve, request_bytes):
+    """The kernel does not hide a client that has stopped reading behind megabytes of buffer."""
+    site = serve()
+    with site.connect(receive_buffer=32 * 1024) as client:
+        client.send(request_bytes("POST", "/hold", b""))
+        stream = site.held().open_stream()
+        written = 0
+        while stream.write(b"x" * 1000):
+            written += 1000
+        assert written < 1_000_000
+
+
 def test_slow_and_idle_clients_hold_no_worker(serve, request_bytes):
     site = serve(max_connections=100)
     slow = [site.connect() for _ in range(60)]

@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from server.http.bodies import Discarded
+
 INNER = b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n"  # a body that looks like a request
 
 
@@ -65,6 +67,15 @@ def test_refusal_comes_before_the_body_and_the_body_is_drained(keyed, request_by
         client.send(request_bytes("GET", "/health"))
         assert client.answer("GET").status == 200
         assert [path for _, path, _ in keyed.requests] == ["/health"]
+
+
+def test_drained_body_is_not_kept(keyed, request_bytes):
+    whole = request_bytes("POST", "/v1/completions", bytes(50_000))
+    with keyed.connect() as client:
+        client.send(whole[:-1])
+        assert client.answer().status == 401
+        [channel] = keyed.server._channels
+        assert isinstance(channel._reader.request.body.getbuf(), Discarded)
 
 
 def test_bodies_of_gets_are_drained(site, request_bytes):

@@ -242,12 +242,23 @@ def test_slow_reader_gets_everything_in_order(site, request_bytes):
 
 def test_large_answer_never_blocks(site, request_bytes):
     """A plain answer of known length waits for a slow reader without a thread."""
-    body = bytes(range(256)) * 80_000
+    body = bytes(range(256)) * 40_000
     with site.connect() as client:
         client.send(request_bytes("POST", "/hold", b"") + request_bytes())
         site.held().respond(200, [("Content-Type", "application/octet-stream")], body)  # returns at once
         answer = client.answer()
         assert (answer.complete, answer.body) == (True, body)
+        assert client.answer("GET").status == 200
+
+
+@pytest.mark.parametrize("pieces", [[], [b""], [b"ab", b"", b"c"], [b"x" * 50_000] * 5])
+def test_answer_in_pieces(site, request_bytes, pieces):
+    with site.connect() as client:
+        client.send(request_bytes("POST", "/hold", b"") + request_bytes())
+        site.held().respond(200, [], pieces)
+        answer = client.answer()
+        assert (answer.complete, answer.body) == (True, b"".join(pieces))
+        assert "transfer-encoding" not in answer.headers
         assert client.answer("GET").status == 200
 
 
