@@ -21,6 +21,7 @@ from server.logprobs import (
     Record,
     Records,
     chat_content,
+    record_texts,
     surviving,
 )
 from server.text.stop import StopFilter
@@ -61,7 +62,7 @@ def completion(
 
 def chat(generated: Sequence[Record], top: int) -> list[dict[str, Any]]:
     collected = records(*generated)
-    answer = json.loads(b"".join(chat_content(collected, [True] * len(collected), top)))
+    answer = json.loads(b"".join(chat_content(collected, record_texts(collected), top)))
     assert answer["refusal"] is None
     content: list[dict[str, Any]] = answer["content"]
     return content

@@ -189,8 +189,8 @@ def test_section_9_1_numbers_are_not_streamed(gateway: Any) -> None:
 
 def test_section_9_3_records_of_withheld_stop_text_are_dropped(gateway: Any) -> None:
     gateway.plan(
-        ["ACCEPT <id> 2", "DATA <id> <n> -0.1 0 => ok ", "DATA <id> <n> -0.2 0 => ST", "DATA <id> <n> -0.3 0 => OP",
-         "@wait STOP", "DONE <id> STAT 3 2.5 0 1.0 2 0"]
+        ["ACCEPT <id> 2", "DATA <id> <n> -0.1 0 => ok ", "DATA <id> <n> -0.2 0 => ST",
+         "DATA <id> <n> -0.3 0 => OP", "@wait STOP", "DONE <id> STAT 3 2.5 0 1.0 2 0"]
     )  # fmt: skip
     answer = gateway.complete(logprobs=1, stop=["STOP"])
     choice = answer.json["choices"][0]

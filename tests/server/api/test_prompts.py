@@ -24,8 +24,8 @@ def test_section_7_a_flat_prompt_that_is_no_text_has_the_null_code(value: Any) -
 
 @pytest.mark.parametrize(
     "value",
-    [[], ["a", 1], ["a", [1]], [[1], "a"], [None], [True, False], [1, True], [1.0], ["a", None], [{}], [[]], [["a"]],
-     [[1, True]], [[[1]]], [[None]], [-1], [[-1]], [3, -4]],
+    [[], ["a", 1], ["a", [1]], [[1], "a"], [None], [True, False], [1, True], [1.0], ["a", None], [{}], [[]],
+     [["a"]], [[1, True]], [[[1]]], [[None]], [-1], [[-1]], [3, -4]],
 )  # fmt: skip
 def test_section_7_faults_of_a_list_are_invalid_values_of_the_prompt(value: Any) -> None:
     assert refused(flat_prompt, value, token_ids=True) == ("prompt", "invalid_value")
@@ -53,7 +53,8 @@ def test_section_7_ids_need_the_capability_before_their_shape_counts(value: Any)
 
 @pytest.mark.parametrize(
     ("prompt", "expected"),
-    [("ab", False), (["a"], False), (["a", "b"], True), ([[1], [2]], True), ([1, 2], False), (["a", 1], False),
+    [("ab", False), (["a"], False), (["a", "b"], True), ([[1], [2]], True), ([1, 2], False),
+     (["a", 1], False),
      ([["a"], "b"], False), ([[], []], True), (None, False), ([], False)],
 )  # fmt: skip
 def test_section_7_only_several_texts_or_several_lists_are_a_batch(prompt: Any, expected: bool) -> None:
