@@ -193,7 +193,8 @@ class EngineLoop:
             return self._token_ids(command.prompt)
         longest = self._model.longest_piece
         if longest is not None and len(command.prompt) > limit * longest:
-            # Certain without tokenizing, which for the largest prompts would hold up everyone else for seconds.
+            # Certain without tokenizing, which for the largest prompts would hold up everyone else for
+            # seconds.
             raise Refused(WireError.CONTEXT_EXCEEDED, str(limit + 1), str(limit))
         try:
             return self._model.encode(command.prompt.decode("utf-8"))

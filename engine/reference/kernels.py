@@ -115,47 +115,51 @@ class Projection:
         self.depth, self.width, self._tiling = depth, padded(width), tiling
         self._weights = arena.take(self.blocks, depth // self.blocks, self.width)
         self._weights.reshape(depth, self.width)[:, :width] = weights
+        self._part: Floats = np.empty(0, dtype=np.float32)
         self._bias: Floats | None = None
         if bias is not None:
             self._bias = np.zeros((tiling.rows(1), self.width), dtype=np.float32)
             self._bias[:, :width] = bias
 
-    def __call__(self, x: Floats) -> Floats:
-        rows = x.shape[0]
+    def __call__(self, x: Floats, out: Floats) -> None:
+        """Put the product of x (rows, depth) into out (rows, padded width); `rows` as `Tiling.rows` gives
+        it.
+        """
+        target = out
         tile = self._tiling.tile
         if tile is not None:
-            x = x.reshape(rows // tile, 1, tile, self.depth)
-        result: Floats
+            x, out = x.reshape(-1, tile, self.depth), out.reshape(-1, tile, self.width)
         if self.blocks == 1:
-            result = np.matmul(x, self._weights[0])
+            np.matmul(x, self._weights[0], out)
         else:
-            cut = x.reshape(*x.shape[:-1], self.blocks, -1).swapaxes(-2, -3)
-            if tile is not None:
-                cut = cut.reshape(rows // tile, self.blocks, tile, -1)
-            result = np.add.reduce(np.matmul(cut, self._weights), axis=-3)
-        if tile is not None:
-            result = result.reshape(rows, self.width)
+            step = self.depth // self.blocks
+            np.matmul(x[..., :step], self._weights[0], out)
+            if self._part.shape != out.shape:
+                self._part = np.empty_like(out)
+            part = self._part
+            for block in range(1, self.blocks):
+                np.matmul(x[..., block * step : (block + 1) * step], self._weights[block], part)
+                np.add(out, part, out)
         if self._bias is not None:
-            # A small step has as many rows as the bias: adding equal shapes takes half the time of a broadcast.
-            result += self._bias if rows == len(self._bias) else self._bias[0]
-        return result
+            # A small step has as many rows as the bias: adding equal shapes takes half the time.
+            np.add(target, self._bias if len(target) == len(self._bias) else self._bias[0], target)
 
 
-def inverse_rms(x: Floats, epsilon_sum: np.float32) -> Floats:
-    """sqrt(sum(x^2) + n * epsilon) over the last axis, kept as an axis of one.
+def root_sum_square(x: Floats, epsilon_sum: Floats, out: Floats) -> None:
+    """Put sqrt(sum(x^2) + n * epsilon) over the last axis into `out`; `epsilon_sum` is n * epsilon,
+    shaped like out.
 
-    Dividing by it is RMS normalisation up to the factor sqrt(n), which the loader folds into the weights that
-    follow.
+    Dividing by it is RMS normalisation up to the factor sqrt(n), which the loader folds into the weights
+    that follow.
     """
-    total: Floats = np.vecdot(x, x)
-    total += epsilon_sum
-    return np.sqrt(total, out=total)[..., None]
+    np.vecdot(x, x, out)
+    np.add(out, epsilon_sum, out)
+    np.sqrt(out, out)
 
 
-def silu_product(negated_gate: Floats, negated_up: Floats) -> Floats:
-    """silu(gate) * up from the negated inputs, which spare a pass: the two signs cancel."""
-    result = np.exp(negated_gate)
-    result += _ONE
-    np.divide(negated_gate, result, out=result)
-    result *= negated_up
-    return result
+def silu_product(negated_gate: Floats, negated_up: Floats, out: Floats) -> None:
+    """Put silu(gate) * up into `out`, from the negated inputs, which spare a pass: the two signs cancel."""
+    np.exp(negated_gate, out)
+    np.add(out, _ONE, out)
+    np.divide(negated_gate, out, out)
+    np.multiply(out, negated_up, out)

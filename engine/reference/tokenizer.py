@@ -54,8 +54,6 @@ class TextTokenizer:
             raise LaunchError(f"{path} cannot be read: {error.strerror}") from None
         except Exception as error:  # the library raises bare Exception for whatever it finds wrong
             raise LaunchError(f"{path} is not a valid tokenizer: {error}") from None
-        # A normaliser may shorten a text, so only without one do token lengths bound the length of the text.
-        self._bounded = description.get("normalizer") is None
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
         self.vocabulary = vocabulary
@@ -75,6 +73,9 @@ class TextTokenizer:
             )
         self._known = frozenset(words)
         convert = _piece_converter(path, description)
+        # A normaliser may shorten a text and an unknown token may swallow any length of it: only without both
+        # do the tokens' lengths bound that of the text.
+        self._bounded = convert.byte_level and description.get("normalizer") is None
         pieces = [b""] * self.vocabulary
         for token, word in words.items():
             pieces[token] = word.encode("utf-8") if token in added else convert(word)
@@ -107,6 +108,11 @@ class _PieceConverter:
 
     def __init__(self, byte_level: bool) -> None:
         self._alphabet = byte_level_alphabet() if byte_level else None
+
+    @property
+    def byte_level(self) -> bool:
+        """Every text has tokens, byte by byte if need be."""
+        return self._alphabet is not None
 
     def __call__(self, word: str) -> bytes:
         if self._alphabet is None:

@@ -1,7 +1,8 @@
 """The forward pass of a dense decoder-only transformer in numpy, float32, over slots with a KV cache.
 
 Guarantees: the logits of a position depend bit for bit only on the tokens of its own slot up to that
-position, whatever else is in the batch and however the prompt was cut (see `kernels` and `cache` for how).
+position, whatever else is in the batch and however the prompt was cut (see `kernels` and `attention` for
+how).
 """
 
 from __future__ import annotations
@@ -13,10 +14,14 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.reference.cache import DecodeStep, KeyValueCache, PrefillStep
+from engine.reference.attention import AttentionStep, DecodeStep, PrefillStep, neighbours
+from engine.reference.cache import KeyValueCache, block_count
 from engine.reference.config import ModelConfig
-from engine.reference.kernels import Floats, Tiling, inverse_rms, silu_product
+from engine.reference.kernels import Floats, Tiling, padded, root_sum_square, silu_product
 from engine.reference.weights import Layer, Weights
+
+_KEPT_ROWS = 16
+"""Buffers of steps with at most this many rows are kept for the next one."""
 
 
 @dataclass
@@ -33,6 +38,40 @@ class Timings:
         return Timings(**{field.name: getattr(self, field.name) for field in fields(self)})
 
 
+class _Buffers:
+    """What one forward pass of `rows` rows writes into, and the views of it that the layers use."""
+
+    def __init__(self, config: ModelConfig, rows: int) -> None:
+        def empty(*shape: int) -> Floats:
+            return np.empty(shape, dtype=np.float32)
+
+        heads, shared, dim, inner = config.heads, config.key_value_heads, config.head_dim, config.intermediate
+        self.rows = rows
+        self.stream = empty(rows, config.hidden)
+        self.normed = empty(rows, config.hidden)
+        self.norm = empty(rows)
+        self.norm_column = self.norm[:, None]
+        self.epsilon_sum = np.full(rows, config.hidden * config.norm_epsilon, dtype=np.float32)
+        self.fused = empty(rows, padded((heads + 2 * shared) * dim))
+        self.rotated = self.fused[:, : (heads + shared) * dim].reshape(rows, heads + shared, dim)
+        self.pairs = self.rotated[:, :, : config.rotary_dim].view(np.complex64)
+        self.queries = self.rotated[:, :heads].reshape(rows, shared, config.group, dim)
+        self.keys = self.rotated[:, heads:]
+        self.values = self.fused[:, (heads + shared) * dim : (heads + 2 * shared) * dim].reshape(
+            rows, shared, dim
+        )
+        self.attended = np.zeros((rows, shared, config.group, dim), dtype=np.float32)
+        self.attended_rows = self.attended.reshape(rows, heads * dim)
+        self.projected_padded = empty(rows, padded(config.hidden))
+        self.projected = self.projected_padded[:, : config.hidden]
+        self.gate_up = empty(rows, padded(2 * inner))
+        self.gate, self.up = self.gate_up[:, :inner], self.gate_up[:, inner : 2 * inner]
+        self.inner = empty(rows, inner)
+        if config.family.query_key_norm:
+            self.head_norm = empty(rows, heads + shared)
+            self.head_epsilon_sum = np.full_like(self.head_norm, dim * config.norm_epsilon)
+
+
 class Transformer:
     """Weights plus KV cache; the caller keeps track of which position comes next in each slot."""
 
@@ -40,12 +79,12 @@ class Transformer:
         self, config: ModelConfig, weights: Weights, tiling: Tiling, slots: int, context: int
     ) -> None:
         self.config = config
-        self.cache = KeyValueCache(config, tiling, slots, context)
+        self.cache = KeyValueCache(config, slots, context)
         self.timings = Timings()
         self._weights = weights
         self._tiling = tiling
-        self._epsilon_sum = np.float32(config.hidden * config.norm_epsilon)
-        self._head_epsilon_sum = np.float32(config.head_dim * config.norm_epsilon)
+        self._kept_buffers: dict[int, _Buffers] = {}
+        self._last_decode: tuple[tuple[int, ...], _Buffers, DecodeStep] | None = None
         angles = np.arange(context, dtype=np.float32)[:, None] * config.inverse_frequencies
         self._rotations = np.exp(1j * angles.astype(np.float64)).astype(np.complex64)
 
@@ -53,81 +92,103 @@ class Transformer:
         """One token in each of `slots` (ascending, distinct) at `positions`; logits of shape (slots,
         vocabulary).
         """
-        step = self.cache.decode_step(slots, positions)
-        x = self._forward(tokens, positions, step)
-        return self._logits(x)[: len(slots)]
+        buffers = self._buffers(len(tokens))
+        self._forward(tokens, positions, buffers, self._decode_step(buffers, slots, positions))
+        return self._logits(buffers)[: len(slots)]
 
     def prefill(self, slot: int, first: int, tokens: Sequence[int], every_position: bool) -> Floats:
         """Tokens at positions first … of one slot; logits (tokens, vocabulary), or (1, vocabulary) of the
         last one only.
         """
         count = len(tokens)
-        x = self._forward(tokens, range(first, first + count), self.cache.prefill_step(slot, first, count))
+        buffers = self._buffers(count)
+        step = PrefillStep(self.cache, self._tiling, buffers, slot, first, count)
+        self._forward(tokens, range(first, first + count), buffers, step)
         if every_position:
-            return self._logits(x)[:count]
-        rows = self._tiling.rows(1)
-        last = np.repeat(x[count - 1 : count], rows, axis=0)
+            return self._logits(buffers)[:count]
+        last = self._buffers(1)
+        last.stream[...] = buffers.stream[count - 1]
         return self._logits(last)[:1]
 
+    def _decode_step(self, buffers: _Buffers, slots: Sequence[int], positions: Sequence[int]) -> DecodeStep:
+        """The attention of this step; that of the last step where the same slots look at the same blocks."""
+        blocks = [block_count(max(positions[first:end]) + 1) for first, end in neighbours(slots)]
+        key = (*slots, -1, *blocks)
+        kept = self._last_decode
+        if kept is None or kept[0] != key or kept[1] is not buffers:
+            step = DecodeStep(self.cache, self._tiling, buffers, slots, blocks)
+            self._last_decode = kept = key, buffers, step
+        kept[2].move(positions)
+        return kept[2]
+
+    def _buffers(self, count: int) -> _Buffers:
+        """Buffers for `count` rows and the padding they need."""
+        rows = self._tiling.rows(count)
+        found = self._kept_buffers.get(rows)
+        if found is None:
+            found = _Buffers(self.config, rows)
+            if rows <= _KEPT_ROWS:
+                self._kept_buffers[rows] = found
+        return found
+
     def _forward(
-        self, tokens: Sequence[int], positions: Sequence[int], step: DecodeStep | PrefillStep
-    ) -> Floats:
-        """Residual stream (padded rows, hidden) after the last layer. Padding rows repeat the last token."""
+        self, tokens: Sequence[int], positions: Sequence[int], buffers: _Buffers, step: AttentionStep
+    ) -> None:
+        """Fill the residual stream up to after the last layer. Padding rows repeat the last token."""
         start = perf_counter()
-        attention = self.timings.attention
-        count = len(tokens)
-        padding = self._tiling.rows(count) - count
-        x = self._weights.embedding[self._padded(tokens, padding)]
-        rotation = self._rotations[self._padded(positions, padding)][:, None, :]
+        attention = 0.0
+        padding = buffers.rows - len(tokens)
+        buffers.stream[...] = self._weights.embedding[[*tokens, *[tokens[-1]] * padding]]
+        rotation = self._rotations[[*positions, *[positions[-1]] * padding]][:, None, :]
         for index, layer in enumerate(self._weights.layers):
-            attended = layer.output(self._attention(index, layer, x, rotation, step))
-            attended = attended[:, : self.config.hidden]
-            if layer.after_attention is not None:
-                attended = attended / inverse_rms(attended, self._epsilon_sum) * layer.after_attention
-            x += attended
-            expanded = self._mlp(layer, x)
-            if layer.after_mlp is not None:
-                expanded = expanded / inverse_rms(expanded, self._epsilon_sum) * layer.after_mlp
-            x += expanded
+            self._heads(layer, buffers, rotation)
+            before = perf_counter()
+            step(index)
+            attention += perf_counter() - before
+            layer.output(buffers.attended_rows, buffers.projected_padded)
+            self._add(buffers, layer.after_attention)
+            self._normalise(buffers, buffers.stream)
+            layer.negated_gate_up(buffers.normed, buffers.gate_up)
+            silu_product(buffers.gate, buffers.up, buffers.inner)
+            layer.down(buffers.inner, buffers.projected_padded)
+            self._add(buffers, layer.after_mlp)
         self.timings.forwards += 1
-        self.timings.matmul += perf_counter() - start - (self.timings.attention - attention)
-        return x
+        self.timings.attention += attention
+        self.timings.matmul += perf_counter() - start - attention
 
     @staticmethod
-    def _padded(values: Sequence[int], padding: int) -> NDArray[np.int64]:
-        return np.array([*values, *[values[-1]] * padding])
+    def _normalise(buffers: _Buffers, x: Floats) -> None:
+        """Put RMS-normalised x (without its factor sqrt(hidden)) into `normed`."""
+        root_sum_square(x, buffers.epsilon_sum, buffers.norm)
+        np.divide(x, buffers.norm_column, buffers.normed)
 
-    def _attention(
-        self,
-        index: int,
-        layer: Layer,
-        x: Floats,
-        rotation: NDArray[np.complex64],
-        step: DecodeStep | PrefillStep,
-    ) -> Floats:
-        config = self.config
-        rows, heads, shared, dim = len(x), config.heads, config.key_value_heads, config.head_dim
-        fused = layer.query_key_value(x / inverse_rms(x, self._epsilon_sum))
-        rotated = fused[:, : (heads + shared) * dim].reshape(rows, heads + shared, dim)
+    def _add(self, buffers: _Buffers, scale: Floats | None) -> None:
+        """Add what a sublayer projected to the residual stream, through its own norm where the family has
+        one.
+        """
+        if scale is None:
+            np.add(buffers.stream, buffers.projected, buffers.stream)
+            return
+        self._normalise(buffers, buffers.projected)
+        np.multiply(buffers.normed, scale, buffers.normed)
+        np.add(buffers.stream, buffers.normed, buffers.stream)
+
+    def _heads(self, layer: Layer, buffers: _Buffers, rotation: NDArray[np.complex64]) -> None:
+        """Queries, keys and values of a layer, rotated to their positions."""
+        self._normalise(buffers, buffers.stream)
+        layer.query_key_value(buffers.normed, buffers.fused)
         if layer.query_key_scale is not None:
-            rotated /= inverse_rms(rotated, self._head_epsilon_sum)
-            rotated *= layer.query_key_scale
-        pairs = rotated[:, :, : config.rotary_dim].view(np.complex64)
-        pairs *= rotation
-        start = perf_counter()
-        queries = rotated[:, :heads].reshape(rows, shared, config.group, dim)
-        values = fused[:, (heads + shared) * dim : (heads + 2 * shared) * dim].reshape(rows, shared, dim)
-        result = step(index, queries, rotated[:, heads:], values)
-        self.timings.attention += perf_counter() - start
-        return result
+            root_sum_square(buffers.rotated, buffers.head_epsilon_sum, buffers.head_norm)
+            np.divide(buffers.rotated, buffers.head_norm[:, :, None], buffers.rotated)
+            np.multiply(buffers.rotated, layer.query_key_scale, buffers.rotated)
+        np.multiply(buffers.pairs, rotation, buffers.pairs)
 
-    def _mlp(self, layer: Layer, x: Floats) -> Floats:
-        inner = self.config.intermediate
-        both = layer.negated_gate_up(x / inverse_rms(x, self._epsilon_sum))
-        return layer.down(silu_product(both[:, :inner], both[:, inner : 2 * inner]))[:, : self.config.hidden]
-
-    def _logits(self, x: Floats) -> Floats:
+    def _logits(self, buffers: _Buffers) -> Floats:
+        """Logits (rows, vocabulary) in an array of their own: they may outlive the step."""
         start = perf_counter()
-        logits = self._weights.head(x / inverse_rms(x, self._epsilon_sum))[:, : self.config.vocabulary]
+        head = self._weights.head
+        logits = np.empty((buffers.rows, head.width), dtype=np.float32)
+        self._normalise(buffers, buffers.stream)
+        head(buffers.normed, logits)
         self.timings.head += perf_counter() - start
-        return logits
+        return logits[:, : self.config.vocabulary]

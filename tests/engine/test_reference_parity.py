@@ -31,11 +31,11 @@ def prompt(length: int, vocabulary: int = 288) -> list[int]:
 
 
 @pytest.fixture(scope="module")
-def build(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Tiling], Transformer]:
-    def make(name: str, tiling: Tiling) -> Transformer:
+def build(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Transformer]:
+    def make(name: str, tiling: Tiling, slots: int = SLOTS) -> Transformer:
         directory = write_checkpoint(tmp_path_factory.mktemp(name), RECIPES[name])
         config = load_config(directory)
-        return Transformer(config, load_weights(Checkpoint(directory), config, tiling), tiling, SLOTS, 512)
+        return Transformer(config, load_weights(Checkpoint(directory), config, tiling), tiling, slots, 512)
 
     return make
 
@@ -59,7 +59,7 @@ def greedy(model: Transformer, slot: int, tokens: list[int], count: int) -> list
 @pytest.mark.parametrize("tiling", TILINGS, ids=lambda tiling: f"tile-{tiling.tile}")
 @pytest.mark.parametrize("name", RECIPES)
 def test_outputs_equal_transformers(
-    name: str, tiling: Tiling, build: Callable[[str, Tiling], Transformer], recorded: dict[str, np.ndarray]
+    name: str, tiling: Tiling, build: Callable[..., Transformer], recorded: dict[str, np.ndarray]
 ) -> None:
     model = build(name, tiling)
     logits = model.prefill(0, 0, prompt(PROMPT_TOKENS), True)
@@ -73,7 +73,7 @@ def test_outputs_equal_transformers(
 @pytest.mark.parametrize("tiling", TILINGS, ids=lambda tiling: f"tile-{tiling.tile}")
 @pytest.mark.parametrize("name", RECIPES)
 def test_bits_do_not_depend_on_chunks_or_batch(
-    name: str, tiling: Tiling, build: Callable[[str, Tiling], Transformer]
+    name: str, tiling: Tiling, build: Callable[..., Transformer]
 ) -> None:
     model = build(name, tiling)
     tokens = prompt(150)
@@ -96,3 +96,32 @@ def test_bits_do_not_depend_on_chunks_or_batch(
     assert np.array_equal(mixed[0], alone[0]), "neighbour with a longer history"
     resumed = model.prefill(0, 140, tokens[140:], True)
     assert np.array_equal(resumed, whole[140:]), "prefix kept, rest computed again"
+
+
+@pytest.mark.parametrize("tiling", TILINGS, ids=lambda tiling: f"tile-{tiling.tile}")
+def test_many_slots_over_a_block_boundary(tiling: Tiling, build: Callable[..., Transformer]) -> None:
+    """More rows than buffers are kept for, lengths on both sides of a cache block, members leaving and
+    coming back.
+    """
+    count = 20
+    model = build("qwen2", tiling, count + 1)
+    lengths = [118 + 2 * index for index in range(count)]
+    tokens = [prompt(length) for length in lengths]
+    for slot in range(count):
+        model.prefill(slot, 0, tokens[slot], False)
+    together = [
+        model.decode(range(count), [length + step for length in lengths], [step + 3] * count)
+        for step in range(3)
+    ]
+    half = list(range(0, count, 2))
+    again = [
+        model.decode(half, [lengths[slot] + step for slot in half], [step + 3] * len(half))
+        for step in range(3)
+    ]
+    for step in range(3):
+        assert np.array_equal(again[step], together[step][half])
+    for slot in (0, 4, 5, 19):
+        model.prefill(count, 0, tokens[slot], False)
+        for step in range(3):
+            alone = model.decode([count], [lengths[slot] + step], [step + 3])[0]
+            assert np.array_equal(alone, together[step][slot]), f"slot {slot}, step {step}"

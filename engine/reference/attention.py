@@ -1,0 +1,211 @@
+"""Softmax attention over the blocks of the KV cache.
+
+Computed block by block at fixed absolute positions, each block a matrix product of fixed depth and width,
+and the blocks are added in order; positions that are not visible contribute an exact zero. The bits of a
+row therefore depend on nothing but its own slot's history: not on other slots of the batch, not on where
+a prompt was cut into chunks.
+
+A step is built once per forward pass and called once per layer: all views and buffers are made at the
+start, because at the sizes of a small model making them costs as much as the arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from engine.reference.cache import BLOCK, KeyValueCache, block_count
+from engine.reference.kernels import Floats, Tiling
+
+_HIDDEN = np.float32(-np.inf)
+_ALL = slice(None)
+
+
+class Heads(Protocol):
+    """Where the forward pass keeps one layer's heads; `rows` includes padding rows."""
+
+    queries: Floats
+    """(rows, kv heads, group, head_dim)."""
+    keys: Floats
+    """(rows, kv heads, head_dim)."""
+    values: Floats
+    """(rows, kv heads, head_dim)."""
+    attended: Floats
+    """(rows, kv heads, group, head_dim): the result."""
+
+
+class AttentionStep(Protocol):
+    """Attention of the new positions of one forward pass."""
+
+    def __call__(self, layer: int) -> None:
+        """Store the layer's keys and values, and attend."""
+        ...
+
+
+class _Attention:
+    """Attention of a fixed set of query rows over the first blocks of some slots.
+
+    Axes: [batch] kv head [tile] [block] row, with those in brackets left out where they have length one.
+    """
+
+    def __init__(
+        self, tiling: Tiling, queries: Floats, slots: slice | int, blocks: int, mask: Floats, value_dim: int
+    ) -> None:
+        """`queries` (batch, kv heads, rows, head_dim), read at each call; `mask` broadcasts to (batch, 1,
+        tiles, blocks,
+        rows of a tile, BLOCK)."""
+        batch, heads, rows, dim = queries.shape
+        tiles, tile = tiling.split(rows)
+        lead = [batch] if isinstance(slots, slice) else []
+        several = [tiles] if tiling.tile is not None else []
+        many = [blocks] if blocks > 1 else []
+        self._many = bool(many)
+        self._queries = queries.reshape(*lead, heads, *several, *([1] if many else []), tile, dim)
+        block = slice(blocks) if many else 0
+        self._stored = (slots, slice(None), None, block) if several else (slots, slice(None), block)
+        self._mask = self._squeezed(mask, bool(lead), bool(several), bool(many))
+        outer = [*lead, heads, *several, *many, tile]
+        self._scores = np.empty([*outer, BLOCK], dtype=np.float32)
+        self._peak = np.empty([*outer, 1], dtype=np.float32)
+        self._total = np.empty_like(self._peak)
+        self._weighted = np.empty([*outer, value_dim], dtype=np.float32)
+        self._final = (batch, heads, rows)
+
+    @staticmethod
+    def _squeezed(mask: Floats, lead: bool, several: bool, many: bool) -> Floats:
+        axes = tuple(axis for axis, kept in ((0, lead), (2, several), (3, many)) if not kept)
+        return np.squeeze(mask, axes)
+
+    def __call__(self, keys: Floats, values: Floats) -> tuple[Floats, Floats]:
+        """(weighted values (batch, kv heads, rows, value_dim), their divisors (…, 1)) over one layer's
+        cache.
+        """
+        scores, peak, total, weighted = self._scores, self._peak, self._total, self._weighted
+        np.matmul(self._queries, keys[self._stored], scores)
+        np.add(scores, self._mask, scores)
+        np.maximum.reduce(scores, axis=-1, out=peak, keepdims=True)
+        if self._many:
+            peak = np.maximum.reduce(peak, axis=-3, keepdims=True)
+        np.subtract(scores, peak, scores)
+        np.exp(scores, scores)
+        np.add.reduce(scores, axis=-1, out=total, keepdims=True)
+        np.matmul(scores, values[self._stored], weighted)
+        if self._many:
+            weighted, total = np.add.reduce(weighted, axis=-3), np.add.reduce(total, axis=-3)
+        return weighted.reshape(*self._final, -1), total.reshape(*self._final, 1)
+
+
+class DecodeStep:
+    """One new position in each of some slots. Serves every step of the same slots over the same blocks."""
+
+    def __init__(
+        self, cache: KeyValueCache, tiling: Tiling, heads: Heads, slots: Sequence[int], blocks: Sequence[int]
+    ) -> None:
+        """`slots` ascending and distinct, row i of `heads` belongs to `slots[i]`; `blocks` per run of
+        neighbours.
+        """
+        self._cache = cache
+        self._slots = slots
+        count = self._count = len(slots)
+        self._slot_index = slots[0] if count == 1 else np.array(slots)
+        group, dim = heads.queries.shape[2:]
+        self._dim = slice(dim)
+        self._keys = heads.keys[0] if count == 1 else heads.keys[:count]
+        self._values = heads.values[0] if count == 1 else heads.values[:count]
+        rows = tiling.rows(group)
+        self._staged: tuple[Floats, Floats] | None = None
+        queries = heads.queries[:count]
+        if rows != group:
+            wide = np.zeros((count, queries.shape[1], rows, dim), dtype=np.float32)
+            self._staged, queries = (wide[:, :, :group], queries), wide
+        self._parts = []
+        self._masks: list[Floats] = []
+        for (first, end), seen in zip(neighbours(slots), blocks, strict=True):
+            held: slice | int = slots[first] if end == first + 1 else slice(slots[first], slots[end - 1] + 1)
+            visible = cache.visible[slots[first] : slots[end - 1] + 1, :seen]
+            mask = visible[:, None, None, :, None]
+            attention = _Attention(tiling, queries[first:end], held, seen, mask, cache.values[0].shape[-1])
+            self._parts.append((attention, heads.attended[first:end]))
+            self._masks += [row.reshape(-1) for row in visible]
+        self._wanted = (slice(None), slice(None), slice(group), slice(dim))
+        self._divisors = self._wanted[:3]
+
+    def move(self, positions: Sequence[int]) -> None:
+        """Set the position of each slot for the next forward pass; within the blocks of its run."""
+        where = positions[0] if self._count == 1 else np.array(positions)
+        block, offset = where // BLOCK, where % BLOCK
+        self._key_place = (self._slot_index, _ALL, block, _ALL, offset)
+        self._value_place = (self._slot_index, _ALL, block, offset, self._dim)
+        for mask, position in zip(self._masks, positions, strict=True):
+            mask[: position + 1] = 0.0
+            mask[position + 1 :] = _HIDDEN
+
+    def __call__(self, layer: int) -> None:
+        """Store and attend."""
+        keys, values = self._cache.keys[layer], self._cache.values[layer]
+        keys[self._key_place] = self._keys
+        values[self._value_place] = self._values
+        if self._staged is not None:
+            np.copyto(*self._staged)
+        for attention, attended in self._parts:
+            weighted, total = attention(keys, values)
+            np.divide(weighted[self._wanted], total[self._divisors], attended)
+
+
+def neighbours(slots: Sequence[int]) -> list[tuple[int, int]]:
+    """(first, end) of each run of neighbouring slots, so that the cache is read through views, never
+    copied.
+    """
+    starts = [index for index, slot in enumerate(slots) if index == 0 or slot != slots[index - 1] + 1]
+    return list(zip(starts, [*starts[1:], len(slots)], strict=True))
+
+
+class PrefillStep:
+    """A run of new positions of one slot, each seeing itself and what is before it."""
+
+    def __init__(
+        self, cache: KeyValueCache, tiling: Tiling, heads: Heads, slot: int, first: int, count: int
+    ) -> None:
+        """Rows 0 … count - 1 of `heads` are positions first … first + count - 1 of the slot."""
+        self._cache, self._slot, self._first, self._count = cache, slot, first, count
+        self._heads = heads
+        rows, shared, group, dim = heads.queries.shape
+        blocks = block_count(first + count)
+        by_head = np.empty((shared, rows, group, dim), dtype=np.float32)
+        self._staged = by_head, heads.queries.swapaxes(0, 1)
+        # Padding rows see what the last row sees.
+        last_seen = np.repeat(np.minimum(np.arange(rows), count - 1) + first, group)
+        tiles, tile = tiling.split(len(last_seen))
+        columns = np.arange(blocks * BLOCK).reshape(blocks, 1, BLOCK)
+        mask = np.where(columns <= last_seen.reshape(tiles, 1, tile, 1), np.float32(0), _HIDDEN)[None, None]
+        queries = by_head.reshape(1, shared, rows * group, dim)
+        self._attention = _Attention(tiling, queries, slot, blocks, mask, cache.values[0].shape[-1])
+        self._attended = heads.attended.swapaxes(0, 1)
+
+    def __call__(self, layer: int) -> None:
+        """Store and attend."""
+        keys, values = self._cache.keys[layer][self._slot], self._cache.values[layer][self._slot]
+        self._store(keys, values)
+        np.copyto(*self._staged)
+        weighted, total = self._attention(self._cache.keys[layer], self._cache.values[layer])
+        shared, rows, group, dim = self._attended.shape
+        weighted = weighted[0, ..., :dim].reshape(shared, rows, group, dim)
+        np.divide(weighted, total.reshape(shared, rows, group, 1), self._attended)
+
+    def _store(self, keys: Floats, values: Floats) -> None:
+        """Put the new positions into a slot's keys (kv heads, blocks, head_dim, BLOCK) and values, block
+        by block.
+        """
+        done = 0
+        while done < self._count:
+            block, offset = divmod(self._first + done, BLOCK)
+            size = min(BLOCK - offset, self._count - done)
+            new_keys, new_values = (
+                self._heads.keys[done : done + size],
+                self._heads.values[done : done + size],
+            )
+            keys[:, block, :, offset : offset + size] = new_keys.transpose(1, 2, 0)
+            values[:, block, offset : offset + size, : new_values.shape[2]] = new_values.swapaxes(0, 1)
+            done += size
