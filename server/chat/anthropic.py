@@ -50,9 +50,7 @@ def read_system(value: object) -> str:
 
     Lines that a client changes on every request are left out, so that the prompt's beginning stays the same.
     """
-    if value is None:
-        return ""
-    return without_changing_lines(_joined_text(value, "system"))
+    return "" if value is None else "".join(map(without_changing_lines, _texts(value, "system")))
 
 
 def with_system(system: str, messages: Sequence[Message]) -> tuple[Message, ...]:
@@ -93,9 +91,10 @@ def _read_turns(entry: object, path: str) -> list[Message]:
     blocks = [_checked_block(block, f"{path}.{index}", role) for index, block in enumerate(content)]
     if role == "user":
         return _user_turns(blocks)
-    text = "".join(_text(block, where) for block, where in blocks if block["type"] == "text")
+    texts = [_text(block, where) for block, where in blocks if block["type"] == "text"]
     if role == "system":
-        return [Message("system", without_changing_lines(text))]
+        return [Message("system", "".join(map(without_changing_lines, texts)))]
+    text = "".join(texts)
     thought = "".join(_thought(block, where) for block, where in blocks if block["type"] == "thinking")
     calls = tuple(_replayed_call(block, where) for block, where in blocks if block["type"] == "tool_use")
     return [Message("assistant", text, thought, calls)]
@@ -139,7 +138,7 @@ def _string(block: Mapping[str, Any], name: str, path: str) -> str:
 
 def _tool_result(block: Mapping[str, Any], path: str) -> Message:
     content = block.get("content")
-    text = "" if content is None else _joined_text(content, f"{path}.content")
+    text = "" if content is None else "".join(_texts(content, f"{path}.content"))
     if block.get("is_error") is True:
         text = ERROR_PREFIX + text
     identifier = block.get("tool_use_id")
@@ -157,14 +156,14 @@ def _replayed_call(block: Mapping[str, Any], path: str) -> ReplayedCall:
     return ReplayedCall(name, arguments or {}, identifier if isinstance(identifier, str) else None)
 
 
-def _joined_text(value: object, path: str) -> str:
-    """A string, or a list of text blocks joined."""
+def _texts(value: object, path: str) -> list[str]:
+    """A string as the only text, or the texts of a list of text blocks."""
     if isinstance(value, str):
-        return plain_text(value, path)
+        return [plain_text(value, path)]
     if not isinstance(value, list):
         raise errors.invalid_request(param=path, message="This must be a string or a list of text blocks.")
     checked = [_checked_block(block, f"{path}.{index}", "system") for index, block in enumerate(value)]
-    return "".join(_text(block, where) for block, where in checked)
+    return [_text(block, where) for block, where in checked]
 
 
 def read_anthropic_tools(value: object) -> DeclaredTools:

@@ -12,8 +12,9 @@ taken from strangers, and do not replace the memory limit of the process.
 from __future__ import annotations
 
 import json
+import re
 import time
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Callable, Iterable, Iterator, Sized
 from contextvars import ContextVar
 from datetime import datetime
 from typing import Any, NoReturn
@@ -32,11 +33,10 @@ RENDER_SECONDS = 2.0
 _LARGEST_NUMBER_BITS = 4096
 _LARGEST_INDENT = 16
 _deadline: ContextVar[float] = ContextVar("deadline")
+_find_wide_format = re.compile(r"[0-9]{4}|\{[^{}]*\{").search
 _REMOVED_GLOBALS = ("lipsum",)
 _REMOVED_FILTERS = ("center", "format", "wordwrap", "pprint", "urlize", "xmlattr")
-_REMOVED_METHODS = frozenset(
-    {"center", "expandtabs", "format", "format_map", "ljust", "rjust", "zfill", "encode", "to_bytes"}
-)
+_REMOVED_METHODS = frozenset({"center", "expandtabs", "ljust", "rjust", "zfill", "encode", "to_bytes"})
 
 
 class TemplateRefusal(Exception):
@@ -145,6 +145,13 @@ class ChatSandbox(ImmutableSandboxedEnvironment):
         if operator in ("*", "**"):
             _check_growth(operator, left, right)
         return _bounded(super().call_binop(context, operator, left, right))
+
+    def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
+        """`str.format` inside Jinja's own sandbox, for formats that name no large or computed width."""
+        wrapped = super().wrap_str_format(value)
+        if wrapped is not None and _find_wide_format(value.__self__) is not None:
+            raise TemplateFailure("the chat template formats to a large or computed width")
+        return wrapped
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
         """Jinja's rule, and no method that pads a string to any length."""
