@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from generated import commands, errors, frames
+from generated import commands, errors, frames, limits
 from generated.states import CONNECTION, CONNECTION_INITIAL, ConnectionState, RequestState
 from generated.wire import ProtocolFault
 from server.wire.capability import ExtensionSupport, PendingProbe, probe_for, unsupported_error
@@ -123,7 +123,7 @@ class Connection:
                 request.ends_in_done = True
                 self._cancel(request)
         elif request.id and request.walk("sent_stop"):
-            self._outgoing.append(Outgoing("STOP", request, commands.write_stop(request.id)))
+            self._outgoing.append(Outgoing(commands.Stop.KIND, request, commands.write_stop(request.id)))
 
     def cancel(self, request: Request, now: float) -> None:
         """The client is gone.
@@ -138,7 +138,7 @@ class Connection:
         if request.id == 0:
             self._cancel_held(request)
         elif request.walk("sent_cancel"):
-            self._outgoing.append(Outgoing("CANCEL", request, commands.write_cancel(request.id)))
+            self._outgoing.append(Outgoing(commands.Cancel.KIND, request, commands.write_cancel(request.id)))
 
     def _start(self, request: Request) -> None:
         """Refuse, hold or send a request, by what is known about the engine."""
@@ -151,25 +151,9 @@ class Connection:
             self._send(request)
 
     def _send(self, request: Request) -> None:
-        submission = request.submission
         request_id = next(self._ids)
-        message = commands.write_submit(
-            request_id,
-            submission.slot,
-            submission.prompt,
-            submission.max_tokens,
-            submission.temperature,
-            submission.top_p,
-            extra=submission.extra,
-            logprobs=submission.logprobs or None,
-            ids=1 if submission.ids else None,
-            pin=1 if submission.pin else None,
-        )
-        if submission.image is not None:
-            image = submission.image
-            data = commands.write_image(request_id, image.data, image.grid_h, image.grid_w)
-            self._outgoing.append(Outgoing("IMAGE", request, data))
-        self._outgoing.append(Outgoing("SUBMIT", request, message))
+        for kind, data in request.submission.encode(request_id):
+            self._outgoing.append(Outgoing(kind, request, data))
         self._in_flight.add(request, request_id, self._now)
         self._expect(self._now + self._deadlines.stall)
         if request.keys:
@@ -424,7 +408,7 @@ class Connection:
         The CANCEL is for an engine that works on it after all; its answer matches nothing.
         """
         if request.id and event in request.row:
-            self._outgoing.append(Outgoing("CANCEL", None, commands.write_cancel(request.id)))
+            self._outgoing.append(Outgoing(commands.Cancel.KIND, None, commands.write_cancel(request.id)))
         self._fail(request, event, error, reason)
 
     def _leave(self, event: str, reason: str, *, reported: bool = False) -> None:
@@ -459,6 +443,7 @@ class Connection:
 
         One probe at a time.
         """
+        request.submission.encode(limits.MAX_REQUEST_ID)  # raises here and now, not when the probe has ended
         self._expect(self._stall_deadline(request))
         if self._probe is not None:
             self._probe.held.append(request)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from generated import commands
+
 if TYPE_CHECKING:
     from generated.errors import ApiError
     from generated.frames import Data, Done, Echo, Frame, Tool
@@ -47,6 +49,26 @@ class Submission:
     pin: bool = False
     image: Image | None = None
     prompt_param: str = "prompt"
+
+    def encode(self, request_id: int) -> list[tuple[str, bytes]]:
+        """Its messages, each with its command word. Raises FieldError for a value no message carries."""
+        submit = commands.write_submit(
+            request_id,
+            self.slot,
+            self.prompt,
+            self.max_tokens,
+            self.temperature,
+            self.top_p,
+            extra=self.extra,
+            logprobs=self.logprobs or None,
+            ids=1 if self.ids else None,
+            pin=1 if self.pin else None,
+        )
+        messages = [(commands.Submit.KIND, submit)]
+        if self.image is not None:
+            image = commands.write_image(request_id, self.image.data, self.image.grid_h, self.image.grid_w)
+            messages.insert(0, (commands.Image.KIND, image))
+        return messages
 
 
 class Sink(Protocol):

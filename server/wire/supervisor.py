@@ -229,6 +229,7 @@ class Supervisor:
         except EngineStartError as error:
             self._report_start_failure(error)
             return False
+        self.telemetry.forget_process()
         deadlines = Deadlines(accept=self._timeouts.accept, stall=self._timeouts.stall)
         connection = Connection(self._ids, deadlines, honours_stop=self._honours_stop)
         outbox = Outbox(process.write, self._timeouts.write)

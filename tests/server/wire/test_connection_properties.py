@@ -289,5 +289,6 @@ TestConnectionMachine.settings = settings(
     max_examples=100,
     stateful_step_count=40,
     deadline=None,
+    derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )

@@ -10,13 +10,16 @@ import os
 import signal
 import sys
 import textwrap
-import threading
+import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from server.scheduler import Scheduler
+from server.wire.process import EngineStartError
+from server.wire.requests import EngineClient
 
 ACCEPT = "ACCEPT <id> 7"
 REST = ["DATA <id> <n> => LATE", "DONE <id> STAT 9 2.5 0 1.0 7 0"]
@@ -44,6 +47,29 @@ FAULTS: dict[str, tuple[list[str], str]] = {
     "wrong word count": (["DONE <id> STAT 1 2.5"], "DONE"),
     "second STAT line": (["STAT 0 0.0 0.0 1.0"], "STAT"),
 }
+
+
+def first_life(directory: Path, program: str) -> tuple[str, ...]:
+    """An engine that runs ``program`` when it is started first, and is the scripted engine from then on."""
+    mark = directory / "started"
+    again = 'os.execv(sys.executable, [sys.executable, os.environ["SCRIPTED"], "0"])'
+    lines = [
+        "import os, sys",
+        f"if os.path.exists({str(mark)!r}): {again}",
+        f"open({str(mark)!r}, 'w').close()",
+        textwrap.dedent(program),
+    ]
+    return sys.executable, "-c", "\n".join(lines)
+
+
+def assert_second_life_serves(client: EngineClient, new_sink: Any, make_submission: Any) -> None:
+    limit = time.monotonic() + 15
+    while client.health().status != "ok" or client.health().restarts != 1:
+        assert time.monotonic() < limit
+        time.sleep(0.005)
+    sink = new_sink()
+    client.submit(make_submission(), sink)
+    assert (sink.wait().outcome, sink.text) == (("done", 2), "Héllo".encode())
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -149,6 +175,37 @@ def test_a_prompt_larger_than_the_pipe_arrives_whole(bench: Any) -> None:
     assert bench.received() == b"SUBMIT 1 0 %d 16 0.7 0.9\n%s\n" % (len(prompt), prompt)
 
 
+@pytest.mark.parametrize("phase", PHASES)
+def test_an_engine_that_closes_its_stdout_and_lives_on(
+    tmp_path: Any, make_client: Any, new_sink: Any, make_submission: Any, phase: str
+) -> None:
+    """The first life closes its stdout in the given phase, the second is the scripted engine."""
+    before, names, text = PHASES[phase]
+    lines = [line.replace("<id>", "1").replace("<n>", "1").replace(" => ", "\n") for line in before]
+    client = make_client(
+        first_life(
+            tmp_path,
+            f"""
+            os.write(1, b"\\x01\\x01READY\\x01\\x01\\nSTAT 0 0.0 0.0 1.0\\n")
+            os.read(0, 1000)
+            os.write(1, {"".join(line + chr(10) for line in lines).encode()!r})
+            os.close(1)
+            while os.read(0, 1000): pass
+            """,
+        )
+    )
+    client.start()
+    client.wait_ready()
+    sink = new_sink()
+    client.submit(make_submission(), sink)
+    assert (sink.wait().outcome, sink.cause) == (
+        ("failure", 500, "engine_error"),
+        "the engine closed its stdout",
+    )
+    assert (list(dict.fromkeys(sink.names)), sink.text) == ([*names, "failure"], text)
+    assert_second_life_serves(client, new_sink, make_submission)
+
+
 # -- faults of one request only ------------------------------------------------------------------------------
 
 
@@ -206,32 +263,15 @@ def test_an_engine_that_does_not_become_ready(
 ) -> None:
     """The first life goes wrong, the second is the scripted engine: a named failure, then requests work."""
     program, cause = SPOILT_STARTS[how]
-    mark = tmp_path / "started"
-    script = f"""
-        import os, sys
-        if os.path.exists({str(mark)!r}):
-            os.execv(sys.executable, [sys.executable, os.environ["SCRIPTED"], "0"])
-        open({str(mark)!r}, "w").close()
-        {program}
-    """
-    client = make_client(
-        (sys.executable, "-c", textwrap.dedent(script)), ready=0.3 if how == "is silent" else 10.0
-    )
+    client = make_client(first_life(tmp_path, program), ready=0.3 if how == "is silent" else 10.0)
     client.start()
     refused = new_sink()
     client.submit(make_submission(), refused)
     assert refused.wait().outcome == ("failure", 503, "engine_unavailable")
-    with pytest.raises(Exception, match="did not become ready") as caught:
+    with pytest.raises(EngineStartError, match="did not become ready") as caught:
         client.wait_ready()
-    assert type(caught.value).__name__ == "EngineStartError"
     assert cause in str(caught.value)
-    deadline = threading.Event()
-    while client.health().status != "ok":
-        assert not deadline.wait(0.005)
-        assert client.health().restarts <= 1
-    sink = new_sink()
-    client.submit(make_submission(), sink)
-    assert (sink.wait().outcome, sink.text) == (("done", 2), "Héllo".encode())
+    assert_second_life_serves(client, new_sink, make_submission)
 
 
 @pytest.mark.parametrize("fault", ["exit", "oversized"])

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from generated.wire import FieldError
 from server.wire.connection import Connection, Deadlines
 from server.wire.events import ConnectionLost, EngineReady, Submission, TelemetryFrame
 from server.wire.inflight import Request
@@ -144,6 +145,12 @@ def test_no_line_that_could_be_a_command_reaches_an_engine_of_unknown_age(
 ) -> None:
     wire.submit(where % line, logprobs=2, slot=3)
     assert wire.written() == b"SUBMIT 1 3 1 1 0 1 0 logprobs=2\nx\n"
+
+
+def test_a_value_that_no_submit_carries_is_told_before_the_probe(wire: Wire) -> None:
+    with pytest.raises(FieldError, match="top_p"):
+        wire.submit(DANGEROUS, logprobs=2, top_p=0.0)
+    assert (wire.written(), wire.connection.in_flight) == (b"", 0)
 
 
 @pytest.mark.parametrize("prompt", [b"hi", b"a CANCEL 1", b"cancel 1\nstop 1", b"", b"x\ny"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import select
 import signal
@@ -17,6 +18,7 @@ from server.wire.process import LAST_LINES, EngineLaunch, EngineProcess, EngineS
 
 Spawn = Callable[..., EngineProcess]
 
+PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 WRITES_UNTIL_IT_CANNOT = 'read go; while echo "DATA 1 1"; do :; done; echo after >> "$RECORD"'
 
 
@@ -129,6 +131,40 @@ def test_the_engine_ends_when_the_gateway_is_killed(tmp_path: Path) -> None:
     child.wait(10)
     child.stdout.close()
     assert exits(engine_pid)
+
+
+def test_an_engine_that_writes_dies_of_signal_13_when_the_gateway_is_killed(tmp_path: Path) -> None:
+    """The same policy with nothing in between: the gateway process itself is the reader that goes away."""
+    record = tmp_path / "record"
+    gateway = f"""
+        import os, time
+        from server.wire.process import EngineLaunch, EngineProcess, Waker
+        environment = {{**os.environ, "RECORD": {str(record)!r}}}
+        launch = EngineLaunch(("/bin/sh", "-c", {WRITES_UNTIL_IT_CANNOT!r}), environment)
+        engine = EngineProcess(launch, Waker())
+        engine.write(b"go\\n")
+        print(engine.pid, flush=True)
+        time.sleep(60)
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0, "to become the parent of the orphaned engine"
+    try:
+        child = subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(gateway)],
+            stdout=subprocess.PIPE,
+            cwd=Path(__file__).parents[3],
+        )
+        assert child.stdout is not None
+        engine_pid = int(child.stdout.readline())
+        child.kill()
+        child.wait(10)
+        child.stdout.close()
+        assert exits(engine_pid)
+        _, status = os.waitpid(engine_pid, 0)
+    finally:
+        libc.prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
+    assert os.waitstatus_to_exitcode(status) == -signal.SIGPIPE
+    assert not record.exists()
 
 
 def test_the_environment_and_the_arguments_are_exactly_those_given(waker: Waker) -> None:

@@ -153,6 +153,12 @@ def test_telemetry_is_kept(bench: Any) -> None:
     )
     assert (len(telemetry.turns), telemetry.turns_seen) == (120, 130)
     assert list(telemetry.advisory) == ["PERF"]
+    kill(bench)
+    bench.wait_ready()
+    assert (telemetry.experts.emap, telemetry.experts.seq) == (None, 2), (
+        "the next process has its own experts"
+    )
+    assert telemetry.hwinfo.cores == 16
 
 
 # -- the end -------------------------------------------------------------------------------------------------
