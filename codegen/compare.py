@@ -87,6 +87,8 @@ class Comparison:
     changes: list[Change] = field(default_factory=list)
     old_items: dict[str, Data] = field(default_factory=dict)
     new_items: dict[str, Data] = field(default_factory=dict)
+    covered: set[str] = field(default_factory=set)
+    """Paths a handler has spoken for under another path (the old place of something renamed)."""
 
     def __post_init__(self) -> None:
         self.old_items.update((item["path"], item) for item in items_of(self.old.data))
@@ -203,13 +205,14 @@ def _deprecations(comparison: Comparison) -> None:
             comparison.add("deprecation.window-short", path, message, removed=True)
 
 
-_DECIDED: Final = PROSE | {"since", "stability", "deprecated", "path", "name", "text", "layout"}
+_DECIDED: Final = PROSE | {"since", "stability", "deprecated", "path", "name", "text", "layout", "version"}
 """Keys of an item that other checks speak for. (A layout is compared word by word.)"""
 
 
 def own_attributes(item: Data) -> dict[str, Any]:
     """What an item promises by itself: its attributes without prose and without the items inside it."""
-    return {key: _without_items(value) for key, value in item.items() if key not in _DECIDED}
+    by_limit = {"high"} if item.get("high_limit") is not None else set()
+    return {key: _without_items(value) for key, value in item.items() if key not in _DECIDED | by_limit}
 
 
 def _without_items(value: Any) -> Any:
@@ -220,27 +223,47 @@ def _without_items(value: Any) -> Any:
     return value
 
 
+_TOLD_ELSEWHERE: Final = (
+    "types.",  # by the fields that have the type
+    "hooks.",  # by the orders they are steps of
+    "objects.",  # by the answers and requests that lead to them
+    "families.capabilities.",  # by the families that have them
+    "request.events.",  # by the transitions they cause
+    "connection.events.",
+    "request.states.",
+    "connection.states.",
+    "http.ids.",  # a new form of id is no promise to anyone yet
+)
+"""Items that may come and go without a word of their own."""
+
+
 def _unclassified(comparison: Comparison) -> None:
-    """Report items whose own attributes changed while no rule spoke of them (or of what is around or
-    inside).
-    """
-    spoken = [change.item for change in comparison.changes if not change.rule.startswith("doc.")]
+    """Report every difference that no rule has spoken for."""
+    spoken = {change.item for change in comparison.changes if not change.rule.startswith("doc.")}
+    known = spoken | comparison.covered
     for path, old in comparison.old_items.items():
         new = comparison.new_items.get(path)
-        if new is None or path.startswith("types.") or _is_near(path, spoken):
+        inside = any(item.startswith(path + ".") for item in spoken)
+        if new is None or path.startswith("types.") or path in known or inside:
             continue
         before, after = own_attributes(old), own_attributes(new)
-        changed = sorted(key for key in {*before, *after} if before.get(key) != after.get(key))
-        for key in changed:
-            comparison.add("compat.unclassified", path, f"{key}: {before.get(key)!r} → {after.get(key)!r}")
-    for path in comparison.old_items.keys() ^ comparison.new_items.keys():
-        if not path.startswith("types.") and not _is_near(path, spoken):
+        for key in sorted({*before, *after}):
+            if before.get(key) != after.get(key):
+                message = f"{key}: {before.get(key)!r} → {after.get(key)!r}"
+                comparison.add("compat.unclassified", path, message)
+    one_sided = comparison.old_items.keys() ^ comparison.new_items.keys()
+    whole = known & (one_sided | comparison.covered)
+    for path in sorted(one_sided):
+        if not path.startswith(_TOLD_ELSEWHERE) and not whole.intersection([path, *_around(path)]):
             gone = path in comparison.old_items
             comparison.add("compat.unclassified", path, "removed" if gone else "added", removed=gone)
 
 
-def _is_near(path: str, spoken: list[str]) -> bool:
-    return any(path == item or path.startswith(item + ".") or item.startswith(path + ".") for item in spoken)
+def _around(path: str) -> Iterator[str]:
+    """Paths of the items around an item, inner first."""
+    while "." in path:
+        path = path.rpartition(".")[0]
+        yield path
 
 
 def _versions(comparison: Comparison) -> None:

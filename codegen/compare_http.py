@@ -369,17 +369,22 @@ def _general(found: Comparison) -> None:
         for entry in old[key]:
             if entry not in new[key]:
                 found.add("http.cors-narrowed", "http", f"{key}: {entry} is gone")
-    for header in matched(old["headers"], new["headers"])[0]:
+    removed, added, _ = matched(old["headers"], new["headers"])
+    for header in removed:
         found.add("http.header-removed", header["path"], "not sent any more", removed=True)
+    for header in added:
+        found.add("http.header-added", header["path"], "sent now")
     facts = (
         ("ids", ("prefix", "digits"), "http.id-form-changed"),
         ("finish_reasons", ("openai", "anthropic"), "http.finish-reason-changed"),
         ("health_statuses", ("status",), "http.health-status-changed"),
     )
     for section, keys, rule in facts:
-        removed, _, pairs = matched(old[section], new[section])
+        removed, added, pairs = matched(old[section], new[section])
         for item in removed:
             found.add(rule, item["path"], "gone", removed=True)
+        for item in added if section != "ids" else []:
+            found.add("http.response-value-added", item["path"], "a new word")
         for before, after in pairs:
             for key in keys:
                 if before[key] != after[key]:

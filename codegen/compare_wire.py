@@ -60,6 +60,7 @@ def _messages(found: Comparison) -> None:
         for message in removed:
             if message["name"] in elsewhere:
                 found.add("frame.direction-changed", message["path"], f"now under {other}", removed=True)
+                found.covered.add(elsewhere[message["name"]]["path"])
                 continue
             found.add("frame.removed", message["path"], "the kind is gone", removed=True)
             if message["name"] not in found.new.data["reserved"]["frames"]:
@@ -80,6 +81,7 @@ def _message(found: Comparison, old: Data, new: Data) -> None:
     _positions(found, old, new)
     _keys(found, old, new)
     _payloads(found, old, new)
+    found.covered.update(rule["path"] for rule in (*old["rules"], *new["rules"]))
     if old["rules"] != new["rules"]:
         before = [(rule["field"], rule["value"], rule["only_with"]) for rule in old["rules"]]
         after = [(rule["field"], rule["value"], rule["only_with"]) for rule in new["rules"]]
@@ -175,6 +177,7 @@ def _renamed(
         if _wire_form(old_fields[left[1]]["type"]) == _wire_form(new_fields[right[1]]["type"]):
             renamed[left[1]] = right[1]
             found.add("field.renamed", new_fields[right[1]]["path"], f"was called {left[1]}")
+            found.covered.add(old_fields[left[1]]["path"])
     return renamed
 
 
@@ -352,6 +355,7 @@ def _wire_errors(found: Comparison) -> None:
         if twin is not None:
             removed.remove(twin)
             found.add("error.renamed", error["path"], f"was called {twin['name']}")
+            found.covered.add(twin["path"])
         elif not (error["on_wire"] and error["fallback"]):
             found.add("error.added", error["path"], "a new code")
     for error in removed:
@@ -393,6 +397,7 @@ def _launch(found: Comparison) -> None:
                 found.add("launch.variable-changed", after["path"], f"{key}: {before[key]} → {after[key]}")
     if [argument["name"] for argument in old["argv"]] != [argument["name"] for argument in new["argv"]]:
         found.add("launch.argument-changed", "launch", "the arguments are others, or in another order")
+        found.covered.update(argument["path"] for argument in (*old["argv"], *new["argv"]))
     for before, after in matched(old["argv"], new["argv"])[2]:
         compare_types(found, after["path"], before["type"], after["type"], "field.type")
     for key in ("sigpipe", "orderly_end"):
