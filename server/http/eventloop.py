@@ -38,6 +38,7 @@ class EventLoop:
         self._calls: deque[Callable[[], None]] = deque()
         self._wake: Callable[[], None] | None = None
         self._woken = False
+        self._closing = threading.RLock()  # a signal handler may interrupt its holder
         self._thread: int | None = None
         self.last: int | None = None  # descriptor whose events are handled after all others
 
@@ -69,11 +70,11 @@ class EventLoop:
         """End a wait that is going on. A signal handler may interrupt the wait of its own thread, which would
         then just go on.
         """
-        if self._wake is not None and (
-            from_signal or (not self._woken and threading.get_ident() != self._thread)
-        ):
-            self._woken = True
-            self._wake()
+        if from_signal or (not self._woken and threading.get_ident() != self._thread):
+            with self._closing:
+                if self._wake is not None:
+                    self._woken = True
+                    self._wake()
 
     def run_once(self, timeout: float) -> None:
         """Wait at most ``timeout`` seconds and handle what has happened."""
@@ -100,6 +101,8 @@ class EventLoop:
             logger.exception("a fault in the I/O loop")
 
     def close(self) -> None:
-        """Close the epoll descriptor; the watched ones stay open."""
+        """Close the epoll descriptor; the watched ones stay open. Nobody is woken any more."""
+        with self._closing:
+            self._wake = None
         self._handlers.clear()
         self._epoll.close()
