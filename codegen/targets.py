@@ -87,6 +87,17 @@ TARGETS: Final[tuple[Target, ...]] = (
         ),
     ),
     Target(
+        "testing",
+        "Strategies for property tests, and vectors that the tests of both languages read.",
+        "codegen.views.testing",
+        (
+            Output("generated/testing/__init__.py", "testing/__init__.py.j2"),
+            Output("generated/testing/strategies.py", "testing/strategies.py.j2"),
+            Output("generated/vectors/frames.json"),
+            Output("generated/vectors/commands.json"),
+        ),
+    ),
+    Target(
         "openapi",
         "The HTTP API as an OpenAPI 3.1 document.",
         "codegen.views.openapi",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from codegen.render import python_literal
 
@@ -62,3 +63,30 @@ def json_text(value: object) -> str:
     if isinstance(value, tuple):
         return "[" + ", ".join(json_text(part) for part in value) + "]"
     return python_literal(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """An expression with parts: ``opening`` (a name and its bracket), the parts, and the closing bracket."""
+
+    opening: str
+    parts: tuple[Call | str, ...]
+    closing: str = ")"
+
+    def flat(self) -> str:
+        """All on one line."""
+        inner = ", ".join(part if isinstance(part, str) else part.flat() for part in self.parts)
+        is_tuple = self.opening == "(" or self.opening.endswith("=(")
+        lonely = "," if is_tuple and len(self.parts) == 1 else ""
+        return f"{self.opening}{inner}{lonely}{self.closing}"
+
+    def text(self, *, indent: int, used: int) -> str:
+        """On one line if it fits after ``used`` columns with a comma behind it, else one part a line."""
+        flat = self.flat()
+        if used + len(flat) + 1 <= WIDTH:
+            return flat
+        inner = indent + 4
+        items = [
+            part if isinstance(part, str) else part.text(indent=inner, used=inner) for part in self.parts
+        ]
+        return exploded(self.opening, items, self.closing, indent=indent)
