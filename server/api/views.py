@@ -14,6 +14,7 @@ from flask import Flask, request
 from generated.errors import ApiError
 from server.api.body import read_object
 from server.http.exchange import ENVIRON_KEY, ClientGone, Exchange
+from server.http.refusals import speaks_anthropic
 
 Body = dict[str, Any]
 View = Callable[..., Callable[..., Iterable[bytes]]]
@@ -61,6 +62,8 @@ def install_error_handlers(application: Flask) -> None:
 
 def _refuse(error: ApiError) -> Callable[..., Iterable[bytes]]:
     exchange = current_exchange()
+    if speaks_anthropic(exchange.record.method, exchange.record.path):
+        error = naming_its_param(error)
     exchange.note(reason=error.message)
     exchange.refuse(error)
     return exchange.placeholder()
@@ -68,3 +71,11 @@ def _refuse(error: ApiError) -> Callable[..., Iterable[bytes]]:
 
 def _client_gone(error: ClientGone) -> Callable[..., Iterable[bytes]]:
     return current_exchange().placeholder()
+
+
+def naming_its_param(error: ApiError) -> ApiError:
+    """The error with its param in the message: the Anthropic envelope has no other place for it."""
+    param = error.param
+    if param is None or param in error.message or error.anthropic_message != error.message:
+        return error
+    return error.relabelled(param=param, prefix=f"{param}: ")
