@@ -104,10 +104,19 @@ def generate(root: Path, spec: str, output_format: str) -> None:
     Files that are right already are not touched, files no target makes any more are removed, and tables are
     put between the markers of the pages in docs/.
     """
+    from . import stamp
+
+    findings = Findings()
+    if stamp.is_current(root, spec):
+        if output_format == "text":
+            count = len(stamp.outputs_listed(root))
+            click.echo(f"{count} of {count} outputs were current")
+        _finish(findings, output_format)
+    started_with = stamp.inputs(root, spec)
+
     from .output import apply_plan, make_plan
     from .targets import build_products
 
-    findings = Findings()
     model = _load(root, spec, findings, output_format)
     products = build_products(model, findings)
     if findings.has_errors:
@@ -123,6 +132,8 @@ def generate(root: Path, spec: str, output_format: str) -> None:
             click.echo(f"removed {path}")
         current = len(products.files) - sum(path in products.files for path in plan.writes)
         click.echo(f"{current} of {len(products.files)} outputs were current")
+    if not findings:
+        stamp.renew(root, spec, started_with)
     _finish(findings, output_format)
 
 

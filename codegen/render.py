@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, StrictUndefined
 
 from . import names
 
@@ -141,6 +141,18 @@ def json_text(value: object) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
+BYTECODE: Final = Path(__file__).resolve().parent.parent / "build" / "templates"
+"""Compiled templates are kept here, in a folder no one commits; Jinja checks each against its source."""
+
+
+def _bytecode_cache() -> FileSystemBytecodeCache | None:
+    try:
+        BYTECODE.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return None  # a read-only checkout compiles its templates every time
+    return FileSystemBytecodeCache(str(BYTECODE))
+
+
 @lru_cache(maxsize=1)
 def environment() -> Environment:
     """The environment all templates share."""
@@ -152,6 +164,7 @@ def environment() -> Environment:
         keep_trailing_newline=True,
         autoescape=False,
         auto_reload=False,
+        bytecode_cache=_bytecode_cache(),
     )
     env.filters.update(
         python_literal=python_literal,
