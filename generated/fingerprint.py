@@ -10,8 +10,8 @@ from typing import Final
 VERSION: Final = "1.0.0"
 """Version of the protocol."""
 
-BASE: Final = "99b4d360e58ec6720b29916c375175153a54e1889cba0b2ffb25dad4107f3128"
+BASE: Final = "62221f5350da3b232213c80be454b9c94c1386565cf389107523c0d035f0b825"
 """What the bytes on the wire must be: equal on both sides means plain requests are understood."""
 
-FULL: Final = "b2c03b5f8ea3d03e3307646ce3de8363fcf090a9c8a3f1c58a3f36af697bacd6"
+FULL: Final = "c6497f789ca0eb0d79c3663970552fe417c71d46637199a9d1a21f4f0615b3e0"
 """Everything promised, prose left out."""

@@ -210,7 +210,7 @@ class Error(Message):
 
     def __init__(self, id: int, words: tuple[str, ...]) -> None:
         self.id = id
-        """Request id, or 0. 0 … 9223372036854775807."""
+        """Request id, or 0. 0 … 18446744073709551615."""
         self.words = words
         """A code of `wire_errors` with its details, or free words."""
 
@@ -779,7 +779,7 @@ def _read_error(header: list[bytes]) -> Error:
     found = len(header)
     if found < 2:
         raise BadWord("", "word_count")
-    id = uint(header[1], "id", 0, 9223372036854775807)
+    id = uint(header[1], "id", 0, 18446744073709551615)
     words = tuple(visible(word, "words") for word in header[2:])
     return Error(id=id, words=words)
 
@@ -1357,7 +1357,7 @@ def write_done(
 
 def write_error(id: int, *words: str) -> bytes:
     """The bytes of ERROR. Raises FieldError for a value the wire cannot carry."""
-    if not 0 <= id <= 9223372036854775807:
+    if not 0 <= id <= 18446744073709551615:
         raise FieldError("ERROR", "id", "range")
     if not all(map(is_visible, words)):
         raise FieldError("ERROR", "words", "word")

@@ -30,8 +30,8 @@ extern "C" {
 #endif
 
 #define COLIBRI_VERSION "1.0.0"
-#define COLIBRI_FINGERPRINT_BASE "99b4d360e58ec6720b29916c375175153a54e1889cba0b2ffb25dad4107f3128"
-#define COLIBRI_FINGERPRINT_FULL "b2c03b5f8ea3d03e3307646ce3de8363fcf090a9c8a3f1c58a3f36af697bacd6"
+#define COLIBRI_FINGERPRINT_BASE "62221f5350da3b232213c80be454b9c94c1386565cf389107523c0d035f0b825"
+#define COLIBRI_FINGERPRINT_FULL "c6497f789ca0eb0d79c3663970552fe417c71d46637199a9d1a21f4f0615b3e0"
 
 /* ---------------------------------------------------------------- limits */
 
@@ -1129,15 +1129,12 @@ static inline size_t colibri_write_done(char *to, size_t capacity, const colibri
 }
 
 /* Room that any ERROR header needs, without free text, counted words and payloads. */
-#define COLIBRI_WRITE_ERROR_ROOM 26u
+#define COLIBRI_WRITE_ERROR_ROOM 27u
 
 /* Write one ERROR. */
 static inline size_t colibri_write_error(char *to, size_t capacity, const colibri_error *message, colibri_fault *fault) {
     size_t room = COLIBRI_WRITE_ERROR_ROOM;
     colibri_out out;
-    if (message->id > UINT64_C(9223372036854775807)) {
-        return colibri_refuse(fault, "id");
-    }
     if (!colibri_is_text(message->words, 0u)) {
         return colibri_refuse(fault, "words");
     }
@@ -2611,7 +2608,7 @@ static inline bool colibri_read_error(colibri_line line, size_t words, colibri_e
         return colibri_fail(fault, "", COLIBRI_RULE_WORD_COUNT);
     }
     (void)colibri_next_word(&line, &word);
-    rule = colibri_read_uint(word, 0u, UINT64_C(9223372036854775807), &number);
+    rule = colibri_read_uint(word, 0u, UINT64_C(18446744073709551615), &number);
     if (rule != COLIBRI_RULE_NONE) {
         return colibri_fail(fault, "id", rule);
     }

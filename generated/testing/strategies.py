@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 from hypothesis import strategies as st
@@ -204,7 +205,7 @@ FRAME_SHAPES: Final[tuple[Shape, ...]] = (
     Shape(
         kind="ERROR",
         message=frames.Error,
-        parts=(Uint("id", "id", 0, 9223372036854775807), Rest("words", "words", 0)),
+        parts=(Uint("id", "id", 0, 18446744073709551615), Rest("words", "words", 0)),
         payloads=(),
         drained=False,
         spans=((2, None),),
@@ -546,6 +547,7 @@ def in_range(part: Real, value: float) -> bool:
     )
 
 
+@cache
 def uint_texts(low: int, high: int) -> st.SearchStrategy[bytes]:
     """Spellings of the numbers ``low`` … ``high``, the ends often, leading zeros sometimes."""
     numbers = st.one_of(st.sampled_from([low, min(low + 1, high), high]), st.integers(low, high))
@@ -553,6 +555,7 @@ def uint_texts(low: int, high: int) -> st.SearchStrategy[bytes]:
     return st.builds(lambda number, extra: b"0" * extra + str(number).encode(), numbers, zeros)
 
 
+@cache
 def real_texts(part: Real) -> st.SearchStrategy[bytes]:
     """Spellings of numbers in range: any number of decimals, a sign, an exponent where allowed, not finite where allowed."""
     bounded = part.low is not None or part.high is not None
@@ -576,6 +579,7 @@ def real_texts(part: Real) -> st.SearchStrategy[bytes]:
     return st.one_of(texts, *more).filter(lambda text: in_range(part, float(text))).map(str.encode)
 
 
+@cache
 def visible_texts() -> st.SearchStrategy[bytes]:
     """Words of visible bytes; valid UTF-8 or not."""
     common = st.text(
@@ -585,6 +589,7 @@ def visible_texts() -> st.SearchStrategy[bytes]:
     return st.one_of(common.map(str.encode), any_byte.map(bytes))
 
 
+@cache
 def hexadecimal_texts() -> st.SearchStrategy[bytes]:
     """Pairs of hexadecimal digits in either case."""
     digits = st.binary(min_size=1, max_size=9)
@@ -593,6 +598,7 @@ def hexadecimal_texts() -> st.SearchStrategy[bytes]:
     )
 
 
+@cache
 def word_texts(part: Any) -> st.SearchStrategy[bytes]:
     """Good spellings of one word."""
     if isinstance(part, Uint):
@@ -632,6 +638,7 @@ WITH_EXPONENT: Final = (b"1e3", b"1E3", b"1.5e-1", b"1e+0")
 TOO_LONG: Final = b"9" * 30
 
 
+@cache
 def unreadable_texts(part: Any) -> st.SearchStrategy[bytes]:
     """Spellings that are no such word at all (rule ``word``)."""
     if isinstance(part, Uint):
@@ -643,6 +650,7 @@ def unreadable_texts(part: Any) -> st.SearchStrategy[bytes]:
     return st.sampled_from([b"a\x7fb", b"\x00", b"bell\x07", b"a\rb"])
 
 
+@cache
 def outside_texts(part: Any) -> st.SearchStrategy[bytes] | None:
     """Spellings of numbers out of range (rule ``range``); None where there are none."""
     if isinstance(part, Uint):
@@ -696,9 +704,8 @@ class _Speller:
             self._obey(field, value, key)
         kept = {} if self.shape.drained else self.payloads
         message = self.shape.message(**self.values, **kept)
-        return Spelled(
-            self.shape, self.words, [self.payloads.get(name, b"") for name in self.shape.payloads], message
-        )
+        payloads = [self.payloads.get(name, b"") for name in self.shape.payloads]
+        return Spelled(self.shape, self.words, payloads, message)
 
     def take(self, parts: tuple[Any, ...]) -> None:
         for part in parts:
@@ -734,9 +741,8 @@ class _Speller:
             self.values[part.attribute] = word_value(part, text)
 
     def _rest(self, part: Rest) -> None:
-        texts = self.draw(
-            st.lists(visible_texts(), min_size=part.at_least, max_size=part.at_least if self.shortest else 4)
-        )
+        most = part.at_least if self.shortest else 4
+        texts = self.draw(st.lists(visible_texts(), min_size=part.at_least, max_size=most))
         self.words += [(part.field, text) for text in texts]
         self.values[part.attribute] = tuple(text.decode("utf-8", "replace") for text in texts)
 
@@ -767,6 +773,7 @@ class _Speller:
             ]
 
 
+@cache
 def _plain_texts(part: Any) -> st.SearchStrategy[bytes]:
     """Numbers as an engine prints them."""
     if isinstance(part, Uint):
@@ -792,11 +799,13 @@ def valid(draw: st.DrawFn, shape: Shape, *, largest_payload: int = 40) -> Sample
     return Sample(blank + spelled.data(separators), spelled.message)
 
 
+@cache
 def valid_frames() -> st.SearchStrategy[Sample]:
     """Any frame but the handshake."""
     return st.one_of([valid(shape) for shape in FRAME_SHAPES if not shape.lead])
 
 
+@cache
 def valid_commands() -> st.SearchStrategy[Sample]:
     """Any command."""
     return st.one_of([valid(shape) for shape in COMMAND_SHAPES])
@@ -1122,11 +1131,13 @@ def malformed(draw: st.DrawFn, shape: Shape, *, fatal: bool) -> Malformed:
     return way()
 
 
+@cache
 def malformed_frames() -> st.SearchStrategy[Malformed]:
     """Any frame but the handshake, with one thing wrong."""
     return st.one_of([malformed(shape, fatal=True) for shape in FRAME_SHAPES if not shape.lead])
 
 
+@cache
 def malformed_commands() -> st.SearchStrategy[Malformed]:
     """Any command, with one thing wrong."""
     return st.one_of([malformed(shape, fatal=False) for shape in COMMAND_SHAPES])
