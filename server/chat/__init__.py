@@ -45,10 +45,8 @@ POST /v1/messages and count_tokens, hooks in the order of the endpoint table::
     events.closing(outcome, stop_sequence, output_tokens)
     anthropic_content(answer, thinking.on)          # the content list of the JSON answer
 
-Ids are minted with `new_id(form)` from the forms in `generated.http`. JSON answers go through
-`json_text(value)`, which also takes the large integers and lone surrogates a model can write into the
-arguments of a call. `ChatRenderer.load` raises `TemplateFailure` for a template that cannot be used: one
-line for the operator at start.
+Ids are minted with `new_id(form)` from the forms in `generated.http`. `ChatRenderer.load` raises
+`TemplateFailure` for a template that cannot be used: one line for the operator at start.
 """
 
 from __future__ import annotations
@@ -64,7 +62,6 @@ from server.chat.anthropic import (
     with_system,
 )
 from server.chat.conversation import conversation_slot
-from server.chat.event_text import json_text
 from server.chat.events_anthropic import MessageEvents
 from server.chat.events_openai import ChatEvents
 from server.chat.ids import new_id
@@ -101,7 +98,6 @@ __all__ = [
     "choose_anthropic_tools",
     "choose_tools",
     "conversation_slot",
-    "json_text",
     "new_id",
     "plain_messages",
     "read_anthropic_messages",

@@ -11,12 +11,11 @@ from typing import Any, Literal
 
 from generated.http import ANTHROPIC_TOOL_CALL_ID, FINISH_REASONS
 from server.chat.answer import thinking_signature
-from server.chat.event_text import around, json_text, named_event
 from server.chat.ids import new_id
+from server.sse import EventFrame, event, hole
 from server.text import ContentDelta, Piece, ReasoningDelta, ToolCall
 
-PING = named_event({"type": "ping"})
-_SLOT = "@"
+PING = event({"type": "ping"}, "ping")
 
 
 class MessageEvents:
@@ -29,9 +28,9 @@ class MessageEvents:
         "_model",
         "_open",
         "_reasoning",
-        "_text_parts",
+        "_text_frame",
         "_thinking",
-        "_thinking_parts",
+        "_thinking_frame",
         "_tools",
     )
 
@@ -45,8 +44,8 @@ class MessageEvents:
         self._open: Literal["", "thinking", "text"] = ""
         self._blank: list[str] = []
         self._reasoning: list[str] = []
-        self._thinking_parts: tuple[bytes, bytes] = (b"", b"")
-        self._text_parts: tuple[bytes, bytes] = (b"", b"")
+        self._thinking_frame = self._frame_of("thinking_delta", "thinking")
+        self._text_frame = self._frame_of("text_delta", "text")
 
     def opening(self, input_tokens: int) -> bytes:
         """On acceptance: message_start with the prompt's token count."""
@@ -60,7 +59,7 @@ class MessageEvents:
             "stop_sequence": None,
             "usage": {"input_tokens": input_tokens, "output_tokens": 0},
         }
-        return named_event({"type": "message_start", "message": message})
+        return _named({"type": "message_start", "message": message})
 
     def piece(self, piece: Piece) -> bytes:
         """One piece of the pipeline; `b""` when it has no event yet."""
@@ -86,10 +85,8 @@ class MessageEvents:
             "stop_reason": FINISH_REASONS[outcome].anthropic,
             "stop_sequence": stop_sequence if outcome == "sequence" else None,
         }
-        end += named_event(
-            {"type": "message_delta", "delta": delta, "usage": {"output_tokens": output_tokens}}
-        )
-        return end + named_event({"type": "message_stop"})
+        end += _named({"type": "message_delta", "delta": delta, "usage": {"output_tokens": output_tokens}})
+        return end + _named({"type": "message_stop"})
 
     def _think(self, text: str) -> bytes:
         opened = b""
@@ -97,15 +94,13 @@ class MessageEvents:
             opened = self._start({"type": "thinking", "thinking": "", "signature": ""})
             self._open = "thinking"
             self._thinking = False
-            self._thinking_parts = self._around_delta("thinking_delta", "thinking")
+            self._thinking_frame = self._frame_of("thinking_delta", "thinking")
         self._reasoning.append(text)
-        before, behind = self._thinking_parts
-        return opened + before + json_text(text) + behind
+        return opened + self._thinking_frame.fill(text)
 
     def _text(self, text: str) -> bytes:
         if self._open == "text":
-            before, behind = self._text_parts
-            return before + json_text(text) + behind
+            return self._text_frame.fill(text)
         if self._tools and text.isspace():
             self._blank.append(text)
             return b""
@@ -114,7 +109,7 @@ class MessageEvents:
             self._blank.clear()
         opened = self._before_answer() + self._close() + self._start({"type": "text", "text": ""})
         self._open = "text"
-        self._text_parts = self._around_delta("text_delta", "text")
+        self._text_frame = self._frame_of("text_delta", "text")
         return opened + self._text(text)
 
     def _call(self, call: ToolCall) -> bytes:
@@ -144,15 +139,24 @@ class MessageEvents:
         return signed + self._stop()
 
     def _start(self, block: dict[str, Any]) -> bytes:
-        return named_event({"type": "content_block_start", "index": self._index, "content_block": block})
+        return _named({"type": "content_block_start", "index": self._index, "content_block": block})
 
     def _delta(self, delta: dict[str, Any]) -> bytes:
-        return named_event({"type": "content_block_delta", "index": self._index, "delta": delta})
+        return _named(self._delta_value(delta))
+
+    def _delta_value(self, delta: dict[str, Any]) -> dict[str, Any]:
+        return {"type": "content_block_delta", "index": self._index, "delta": delta}
 
     def _stop(self) -> bytes:
-        stopped = named_event({"type": "content_block_stop", "index": self._index})
+        stopped = _named({"type": "content_block_stop", "index": self._index})
         self._index += 1
         return stopped
 
-    def _around_delta(self, kind: str, field: str) -> tuple[bytes, bytes]:
-        return around(self._delta({"type": kind, field: _SLOT}), json_text(_SLOT))
+    def _frame_of(self, kind: str, field: str) -> EventFrame:
+        value = self._delta_value({"type": kind, field: hole()})
+        return EventFrame.around(value, value["type"])
+
+
+def _named(value: dict[str, Any]) -> bytes:
+    """An event whose name is its type."""
+    return event(value, value["type"])

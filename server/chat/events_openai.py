@@ -11,12 +11,11 @@ from __future__ import annotations
 from typing import Any
 
 from generated.http import FINISH_REASONS, TOOL_CALL_ID
-from server.chat.event_text import DONE, around, data_event, json_text
 from server.chat.ids import new_id
+from server.sse import DONE, EventFrame, event, hole
 from server.text import ContentDelta, Piece, ReasoningDelta, ToolCall
 
 OBJECT = "chat.completion.chunk"
-_SLOT = "@"
 
 
 class ChatEvents:
@@ -29,12 +28,12 @@ class ChatEvents:
         self._frame = {"id": identifier, "object": OBJECT, "created": created, "model": model}
         self._include_usage = include_usage
         self._calls = 0
-        self._content = self._around_delta("content")
-        self._reasoning = self._around_delta("reasoning_content")
+        self._content = self._frame_of("content")
+        self._reasoning = self._frame_of("reasoning_content")
 
     def opening(self) -> bytes:
         """On acceptance: the role."""
-        return self._chunk({"role": "assistant", "content": ""})
+        return event(self._chunk({"role": "assistant", "content": ""}))
 
     def piece(self, piece: Piece) -> bytes:
         """One piece of the pipeline; `b""` for a piece that has no event."""
@@ -48,13 +47,11 @@ class ChatEvents:
 
     def content(self, text: str) -> bytes:
         """A stretch of the answer."""
-        before, behind = self._content
-        return before + json_text(text) + behind
+        return self._content.fill(text)
 
     def reasoning(self, text: str) -> bytes:
         """A stretch of reasoning."""
-        before, behind = self._reasoning
-        return before + json_text(text) + behind
+        return self._reasoning.fill(text)
 
     def keepalive(self, visible: bool) -> bytes:
         """Something to write when there is nothing to say; invisible unless the operator wants a dot."""
@@ -62,9 +59,9 @@ class ChatEvents:
 
     def closing(self, outcome: str, usage: dict[str, Any]) -> bytes:
         """The finish, the usage when it was asked for, and the end mark. `outcome`: key of FINISH_REASONS."""
-        end = self._chunk({}, FINISH_REASONS[outcome].openai)
+        end = event(self._chunk({}, FINISH_REASONS[outcome].openai))
         if self._include_usage:
-            end += data_event({**self._frame, "choices": [], "usage": usage})
+            end += event({**self._frame, "choices": [], "usage": usage})
         return end + DONE
 
     def _call(self, call: ToolCall) -> bytes:
@@ -75,15 +72,14 @@ class ChatEvents:
             "function": {"name": call.name, "arguments": call.arguments},
         }
         self._calls += 1
-        return self._chunk({"tool_calls": [delta]})
+        return event(self._chunk({"tool_calls": [delta]}))
 
-    def _chunk(self, delta: dict[str, Any], finish_reason: str | None = None) -> bytes:
+    def _chunk(self, delta: dict[str, Any], finish_reason: str | None = None) -> dict[str, Any]:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
         chunk: dict[str, Any] = {**self._frame, "choices": [choice]}
         if self._include_usage:
             chunk["usage"] = None
-        return data_event(chunk)
+        return chunk
 
-    def _around_delta(self, field: str) -> tuple[bytes, bytes]:
-        before, behind = around(self._chunk({field: _SLOT}), json_text(field) + b":" + json_text(_SLOT))
-        return before + json_text(field) + b":", behind
+    def _frame_of(self, field: str) -> EventFrame:
+        return EventFrame.around(self._chunk({field: hole()}))

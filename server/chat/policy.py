@@ -22,6 +22,13 @@ class ThinkingMode:
     effort: str | None = None
     family_can: bool = True
 
+    @property
+    def split(self) -> Thinking:
+        """What the text pipeline's reasoning split has to do."""
+        if not self.family_can:
+            return Thinking.ABSENT
+        return Thinking.ON if self.on else Thinking.OFF
+
 
 def resolve_thinking(effort: str | None, enable: bool | None, family: families.Family) -> ThinkingMode:
     """http.md §8: on iff an effort other than `none` was given; an explicit `enable_thinking` wins.
@@ -52,11 +59,10 @@ def chat_stop_policy(client: Sequence[str], ignore_leading: bool, family: famili
 
 def chat_pipeline(stop: StopPolicy, thinking: ThinkingMode, tools: ToolUse, salvage: bool) -> Pipeline:
     """The text pipeline of one chat generation. `salvage`: the setting tool_salvage."""
-    split = (Thinking.ON if thinking.on else Thinking.OFF) if thinking.family_can else Thinking.ABSENT
     return Pipeline(
         stops=stop.sequences,
         ignore_leading_stop=stop.ignore_leading,
-        thinking=split,
+        thinking=thinking.split,
         tools=tools.signatures,
         salvage=salvage,
     )

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from generated.http import ANTHROPIC_TOOL_CALL_ID, TOOL_CALL_ID
-from server.chat import Answer, ChatEvents, MessageEvents, anthropic_content, chat_message, json_text
-from server.chat.event_text import DONE
+from server.chat import Answer, ChatEvents, MessageEvents, anthropic_content, chat_message
 from server.text import ContentDelta, Piece, ReasoningDelta, StopMatched, ToolCall
 
 USAGE = {"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 9}
@@ -111,13 +110,6 @@ def test_the_model_id_may_be_any_text() -> None:
     events = ChatEvents(identifier="i", created=1, model='"content":"@"', include_usage=False)
     assert chunks(events.content("x"))[0]["choices"][0]["delta"] == {"content": "x"}
     assert chunks(events.content("x"))[0]["model"] == '"content":"@"'
-
-
-def test_json_text_takes_what_arguments_can_hold() -> None:
-    assert json_text({"a": 10**30, "b": ["\ud800", float("inf"), {"c": float("nan")}], "é": "\u2028"}) == (
-        b'{"a":1000000000000000000000000000000,"b":["\\ud800",null,{"c":null}],"\\u00e9":"\\u2028"}'
-    )
-    assert json_text([1.5, float("nan"), "é\x85"]) == '[1.5,null,"é\\u0085"]'.encode()
 
 
 def test_every_chunk_fits_the_sdk_types_strictly() -> None:
@@ -380,7 +372,3 @@ def test_a_signature_is_the_same_streamed_and_not() -> None:
         if value.get("delta", {}).get("type") == "signature_delta"
     )
     assert anthropic_content(answered([ReasoningDelta("why")]), True)[0]["signature"] == signature
-
-
-def test_the_end_mark_is_the_dialects() -> None:
-    assert DONE == b"data: [DONE]\n\n"
