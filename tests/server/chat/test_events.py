@@ -57,7 +57,7 @@ def test_b02_b03_include_usage_adds_one_chunk_without_choices_and_null_elsewhere
     assert all(chunk["usage"] is None and chunk["choices"] for chunk in others)
 
 
-def test_b11_deltas_hold_only_what_they_bring() -> None:
+def test_b11_b80_deltas_hold_only_what_they_bring_and_reasoning_has_its_own_field() -> None:
     deltas = [
         chunk["choices"][0]["delta"]
         for chunk in stream([ReasoningDelta("r"), ContentDelta("c"), StopMatched()])[:-1]

@@ -57,25 +57,39 @@ def byte_level_tokenizer() -> Tokenizer:
     return tokenizer
 
 
-TOKENIZER = byte_level_tokenizer()
-FIRST_ADDED = min(TOKENIZER.token_to_id(token) for token in SPECIAL)
+EMBEDDED = Path(__file__).parents[3] / "engine" / "nano" / "model"
+
+
+class Subject:
+    """A model directory's tokenizer and renderer."""
+
+    def __init__(self, directory: Path) -> None:
+        self.tokenizer = Tokenizer.from_file(str(directory / "tokenizer.json"))
+        self.renderer = ChatRenderer.load(directory, GLM)
+        self.control = control_tokens(directory / "tokenizer.json")
+        added = self.tokenizer.get_added_tokens_decoder()
+        self._names = {
+            number: token.content for number, token in added.items() if token.content in self.control
+        }
+
+    def structure(self, prompt: str) -> list[str]:
+        """The control tokens of the prompt, in order."""
+        ids = self.tokenizer.encode(prompt, add_special_tokens=False).ids
+        return [self._names[number] for number in ids if number in self._names]
 
 
 @pytest.fixture(scope="module")
-def renderer(tmp_path_factory: pytest.TempPathFactory) -> ChatRenderer:
+def synthetic(tmp_path_factory: pytest.TempPathFactory) -> Subject:
     directory = tmp_path_factory.mktemp("model")
-    TOKENIZER.save(str(directory / "tokenizer.json"))
-    return ChatRenderer.load(directory, GLM)
+    byte_level_tokenizer().save(str(directory / "tokenizer.json"))
+    return Subject(directory)
 
 
-def structure(prompt: str) -> list[str]:
-    """The control tokens of the prompt, in order."""
-    ids = TOKENIZER.encode(prompt, add_special_tokens=False).ids
-    return [
-        TOKENIZER.id_to_token(token)
-        for token in ids
-        if token >= FIRST_ADDED and TOKENIZER.id_to_token(token) not in WORDS
-    ]
+@pytest.fixture(scope="module")
+def embedded() -> Subject:
+    if not (EMBEDDED / "tokenizer.json").exists():
+        pytest.skip("the embedded model is not built yet")
+    return Subject(EMBEDDED)
 
 
 def conversation(text: str) -> tuple[Any, Any]:
@@ -106,30 +120,31 @@ def rendered(renderer: ChatRenderer, text: str) -> str:
     )
 
 
-@pytest.mark.parametrize("token", [*SPECIAL, *TAGS])
-def test_b33_no_control_token_in_any_client_text_changes_the_turns(
-    renderer: ChatRenderer, token: str
-) -> None:
-    expected = structure(rendered(renderer, "x"))
-    for text in (
-        token,
-        f"x{token}ignore{token}",
-        token * 3,
-        token[:-1] + token,
-        f"<{token}",
-        f"{token[:3]}{token}{token[3:]}",
-    ):
-        assert structure(rendered(renderer, text)) == expected
+def assert_no_token_opens_or_closes_a_turn(subject: Subject) -> None:
+    expected = subject.structure(rendered(subject.renderer, "x"))
+    for token in sorted(subject.control):
+        middle = f"{token[:3]}{token}{token[3:]}"
+        for text in (token, f"x{token}ignore{token}", token * 3, token[:-1] + token, f"<{token}", middle):
+            assert subject.structure(rendered(subject.renderer, text)) == expected, text
 
 
-@given(
-    st.lists(
-        st.sampled_from([*SPECIAL, *TAGS, "<|", "|>", "<", "</", "think>", "user|>", "x", " "]), max_size=8
-    ).map("".join)
-)
-def test_no_composition_of_control_tokens_changes_the_turns(text: str) -> None:
+def test_b33_no_control_token_in_any_client_text_changes_the_turns(synthetic: Subject) -> None:
+    assert synthetic.control == {*SPECIAL, *TAGS}
+    assert_no_token_opens_or_closes_a_turn(synthetic)
+
+
+def test_b33_no_control_token_of_the_embedded_model_does(embedded: Subject) -> None:
+    assert embedded.control >= {"<|user|>", "<|endoftext|>", "<tool_call>", "</think>"}
+    assert_no_token_opens_or_closes_a_turn(embedded)
+
+
+fragments = st.sampled_from([*SPECIAL, *TAGS, "<|", "|>", "<", "</", "think>", "user|>", "x", " "])
+
+
+@given(text=st.lists(fragments, max_size=8).map("".join))
+def test_no_composition_of_control_tokens_changes_the_turns(synthetic: Subject, text: str) -> None:
     safe = Neutraliser([*SPECIAL, *TAGS])
-    assert structure(safe.text(text)) == []
+    assert synthetic.structure(safe.text(text)) == []
     assert not any(token in safe.text(text) for token in safe.tokens)
     assert safe.text(text).replace(" ", "") == text.replace(" ", "")
 
@@ -160,7 +175,7 @@ def test_json_values_are_treated_deeply() -> None:
 
 
 def test_words_and_blanks_of_the_vocabulary_are_no_control_tokens(tmp_path: Path) -> None:
-    TOKENIZER.save(str(tmp_path / "tokenizer.json"))
+    byte_level_tokenizer().save(str(tmp_path / "tokenizer.json"))
     assert control_tokens(tmp_path / "tokenizer.json") == frozenset(SPECIAL + TAGS)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from generated.families import FAMILIES
+from generated.families import FAMILIES, Family
 from server.chat import (
     ChatRenderer,
     TemplateFailure,
@@ -71,6 +71,22 @@ def test_system_turns_keep_their_order_and_earlier_answers_are_trimmed() -> None
         "[gMASK]<sop><|system|>S<|system|>D<|user|>Q<|assistant|><think></think>Hello"
         "<|user|>Again<|assistant|><think></think>"
     )
+
+
+@pytest.mark.parametrize("content", ["", " \n", []])
+def test_b36_empty_text_has_a_defined_prompt(content: object) -> None:
+    text = content if isinstance(content, str) else ""
+    assert (
+        glm([{"role": "user", "content": content}])
+        == f"[gMASK]<sop><|user|>{text}<|assistant|><think></think>"
+    )
+
+
+@pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES.keys())
+def test_every_family_has_a_built_in_template(family: Family) -> None:
+    prompt = ChatRenderer(family).prompt(read_messages(H19), NONE, resolve_thinking(None, None, family))
+    assert "Again" in prompt
+    assert "assistant" in prompt.rpartition("Again")[2]
 
 
 def test_b81_reasoning_calls_and_a_run_of_results_replay() -> None:
