@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from engine.loop import EngineLoop, WireError
 from engine.reference.model import PREFILL_CHUNK, ReferenceModel
 from generated import frames
 from generated.errors import WIRE_CODES
+from generated.states import REQUEST, REQUEST_INITIAL, REQUEST_TERMINAL, RequestState
 from tests.engine.checkpoints import RECIPES, write_checkpoint
 from tests.engine.engine_process import submit
 
@@ -174,3 +176,71 @@ def test_pin_goes_back_where_the_history_was_lost(session: Session, model: Refer
     reuse = [line.rsplit(" ", 1)[1] for line in session.log]
     assert reuse[2] == f"{length}/{length + 1}"
     assert reuse[4:] == [f"{length - 1}/{length}", f"0/{length + 1}"]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_any_commands_give_an_orderly_stream(session: Session, seed: int) -> None:
+    """Random requests, stops, cancels and every listed malformation: each request's frames walk the
+    spec's table.
+    """
+    random = Random(seed)
+    state: dict[int, RequestState] = {}
+    stray: list[tuple[Any, ...]] = []
+    expected_stray = 0
+
+    def follow(found: list[Any]) -> None:
+        for frame in found:
+            if frame.id not in state or state[frame.id] in REQUEST_TERMINAL:
+                stray.append((frame.id, frame.KIND, *frame.words))
+                continue
+            state[frame.id] = REQUEST[state[frame.id]][frame.KIND]
+
+    for request in range(1, 40):
+        choice = random.random()
+        if choice < 0.5:
+            state[request] = REQUEST_INITIAL
+            follow(session.send(random_submit(random, request)))
+        elif choice < 0.8:
+            target = random.randint(1, request)
+            expected_stray += target not in state or state[target] in REQUEST_TERMINAL
+            follow(session.send(random.choice((b"STOP %d\n", b"CANCEL %d\n")) % target))
+        else:
+            expected_stray += 1
+            follow(session.send(random.choice(MALFORMED) % (10**18 + request)))
+        for _ in range(random.randint(0, 4)):
+            if session.loop.busy:
+                follow(session.step())
+    while session.loop.busy:
+        follow(session.step())
+    assert set(state.values()) <= {RequestState.FINISHED, RequestState.FAILED}
+    assert len(stray) == expected_stray
+    assert {word for _, _, word in stray} <= {"NOT_FOUND", "BAD_REQUEST"}
+
+
+MALFORMED = (
+    b"SUBMIT %d 0 5 0 0 1\nHello\n",
+    b"SUBMIT %d 0 5 1 3 1\nHello\n",
+    b"SUBMIT %d 0 16 1 0 1 0 wish=1\n\nCANCEL 1\nSTOP 1\n",
+    b"SUBMIT %d 7 5 1 0 1\nHello\n",
+    b"STOP %dx\n",
+    b"HELLO %d\n",
+    b"IMAGE %d 0 1 1\n\n",
+)
+
+
+def random_submit(random: Random, request: int) -> bytes:
+    """A SUBMIT that may be fine, or refused for any of the reasons only the engine can know."""
+    fields: dict[str, Any] = {
+        "slot": random.randint(0, 2),
+        "temperature": random.choice((0.0, 0.5, 2.0)),
+        "top_p": random.choice((1.0, 0.3)),
+        "extra": random.choice((b"", b"", b'root ::= "a"', b'{"type":"boolean"}', b"bad")),
+        "pin": random.choice((None, 0, 1)),
+    }
+    prompt = random.choice((b"hi there", b"", LONG_PROMPT, b"\xff", b"x" * 600, b"[gMASK]<sop>"))
+    if random.random() < 0.3:
+        fields["ids"] = 1
+        prompt = random.choice((b"1 2 3", b"", b"9999", b"1  2", b"5 " * 100 + b"5"))
+    if random.random() < 0.3:
+        fields["logprobs"] = random.randint(1, 32)
+    return submit(request, prompt, random.randint(0 if "logprobs" in fields else 1, 6), **fields)
