@@ -133,7 +133,8 @@ def _type(scope: Scope, entry: Entry) -> WireType:
             print=text_of(tree, "print", "%.6f"),
             unit=text_of(tree, "unit"),
         )
-    return HexType(**keys) if tree.get("hex") is not None else WordType(**keys)
+    kinds: dict[str, type[WordType | HexType]] = {"word": WordType, "hex": HexType}
+    return next(kind(**keys) for key, kind in kinds.items() if tree.get(key) is not None)
 
 
 def resolve_framing(scope: Scope) -> Framing:

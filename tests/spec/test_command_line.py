@@ -9,24 +9,40 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+
+from codegen.__main__ import main
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def codegen(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+@dataclass
+class Done:
+    """How a command ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def codegen(*arguments: str) -> Done:
+    """The command line, run in this process."""
+    done = CliRunner().invoke(main, arguments, prog_name="python -m codegen")
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exc_info
+    return Done(done.exit_code, done.stdout, done.stderr)
+
+
+def codegen_process(*arguments: str, **environment: str) -> int:
+    """Exit code of the command line in a process of its own."""
+    command = [sys.executable, "-m", "codegen", *arguments]
+    settings = {**os.environ, **environment}
     return subprocess.run(
-        [sys.executable, "-m", "codegen", *arguments],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONIOENCODING": "utf-8", **environment},
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=60,
-        check=False,
-    )
+        command, cwd=ROOT, env=settings, capture_output=True, timeout=60, check=False
+    ).returncode
 
 
 @pytest.fixture
@@ -66,9 +82,11 @@ def test_the_same_bytes_whatever_the_machine(project: Path, tmp_path_factory: py
     shutil.copytree(project / "spec", other / "spec")
     shutil.copytree(project / "docs", other / "docs")
     shutil.rmtree(project / "generated")
-    one = codegen("generate", "--root", str(project), PYTHONHASHSEED="1", LC_ALL="C", TZ="UTC")
-    two = codegen("generate", "--root", str(other), PYTHONHASHSEED="77", LC_ALL="C.UTF-8", TZ="Asia/Tokyo")
-    assert (one.returncode, two.returncode) == (0, 0)
+    one = codegen_process("generate", "--root", str(project), PYTHONHASHSEED="1", LC_ALL="C", TZ="UTC")
+    two = codegen_process(
+        "generate", "--root", str(other), PYTHONHASHSEED="77", LC_ALL="C.UTF-8", TZ="Asia/Tokyo"
+    )
+    assert (one, two) == (0, 0)
     assert contents(project / "generated") == contents(other / "generated")
     assert contents(project / "docs") == contents(other / "docs")
 
@@ -169,3 +187,17 @@ def test_help_teaches_the_round() -> None:
     told = codegen("--help").stdout
     assert "python -m codegen generate" in told
     assert all(f"  {name}" in told for name in ("check", "lint", "generate", "diff", "rules", "explain"))
+
+
+def test_an_output_edited_by_hand_is_written_again(project: Path) -> None:
+    assert codegen("generate", "--root", str(project)).returncode == 0
+    assert (project / "build/codegen.stamp").exists()
+    limits = project / "generated/limits.py"
+    right = limits.read_bytes()
+    limits.write_bytes(right + b"# by hand\n")
+    assert codegen("check", "--root", str(project)).returncode == 1
+    assert "wrote generated/limits.py\n" in codegen("generate", "--root", str(project)).stdout
+    assert limits.read_bytes() == right
+    (project / "generated/stray.py").write_text("")
+    told = codegen("generate", "--root", str(project))
+    assert "generated/stray.py:1:1: warning[output.stranger]: no target makes this file" in told.stdout
