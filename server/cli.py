@@ -141,7 +141,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except click.ClickException as fault:
         _end(2, fault.format_message())
     except (SettingError, ModelError, EngineError, EngineStartError, BindError) as fault:
-        _end(2, fault.strerror if isinstance(fault, BindError) else str(fault))
+        _end(2, str(fault))
     except DemoError as fault:
         _end(1, str(fault))
     except (click.Abort, KeyboardInterrupt):
@@ -150,8 +150,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(code if isinstance(code, int) else 0)
 
 
-def _end(code: int, message: str | None) -> None:
-    print(f"coli: {' '.join((message or 'failed').split())}", file=sys.stderr)
+def _end(code: int, message: str) -> None:
+    lines = (" ".join(line.split()) for line in message.splitlines())
+    print(f"coli: {'; '.join(filter(None, lines))}", file=sys.stderr)
     sys.exit(code)
 
 
