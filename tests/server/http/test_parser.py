@@ -1,4 +1,4 @@
-"""The request parser without a socket: the same result however the bytes are split; no byte too many taken."""
+"""The request parser without a socket: the same result however the bytes are split; no byte too many."""
 
 from __future__ import annotations
 
