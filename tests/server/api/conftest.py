@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from server.app import build_gateway, create_server
-from server.model import load_model
+from server.model import embedded_model, load_model
 from server.settings import resolve
 
 SCRIPTED_ENGINE = Path(__file__).parents[4] / "shared" / "tools" / "scripted_engine.py"
@@ -75,23 +75,18 @@ class Answer:
 class Gateway:
     """One running gateway. ``plan`` says what the engine answers from now on."""
 
-    def __init__(self, directory: Path, *, family: str, environ: dict[str, str], **flags: str) -> None:
+    def __init__(self, directory: Path, model: Path, *, environ: dict[str, str], **flags: str) -> None:
         self._plan_path = directory / "plan.json"
         self._log_path = directory / "engine.log"
         self._seq = 0
         self._scripts: list[list[str]] = []
-        model = directory / "served"
-        model.mkdir()
-        (model / "config.json").write_text(
-            json.dumps({"model_type": MODEL_TYPES[family], "max_position_embeddings": 4096})
-        )
         environment = {
             **os.environ,
             **environ,
             "SCRIPTED_ENGINE_PLAN": str(self._plan_path),
             "SCRIPTED_ENGINE_LOG": str(self._log_path),
         }
-        given = {"max_tokens": "16", "engine": str(SCRIPTED_ENGINE), "port": "0", **flags}
+        given = {"engine": str(SCRIPTED_ENGINE), "port": "0", **flags}
         settings = resolve(given, environment)
         served = load_model(str(model), model_id="test-model", arch=settings.arch, context=None)
         self.parts = build_gateway(settings, served, environment)
@@ -199,6 +194,15 @@ class Gateway:
         return counters
 
 
+def scripted_model(directory: Path, family: str) -> Path:
+    """A model directory with nothing but a config.json, which is all the gateway reads."""
+    model = directory / "served"
+    model.mkdir()
+    config = {"model_type": MODEL_TYPES[family], "max_position_embeddings": 4096}
+    (model / "config.json").write_text(json.dumps(config))
+    return model
+
+
 @pytest.fixture(scope="module")
 def open_gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Gateway]]:
     """Start a gateway, or take the running one with the same settings; closed after the module."""
@@ -210,7 +214,10 @@ def open_gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[
         key = json.dumps([family, environ, flags], sort_keys=True)
         if key not in running:
             directory = tmp_path_factory.mktemp("gateway")
-            running[key] = Gateway(directory, family=family, environ=environ or {}, **flags)
+            given = {"max_tokens": "16", **flags}
+            running[key] = Gateway(
+                directory, scripted_model(directory, family), environ=environ or {}, **given
+            )
         running[key].plan()
         return running[key]
 
@@ -229,3 +236,12 @@ def gateway(open_gateway: Callable[..., Gateway]) -> Gateway:
 def old_gateway(open_gateway: Callable[..., Gateway]) -> Gateway:
     """A gateway whose engine's family can nothing beyond text."""
     return open_gateway(family="olmoe")
+
+
+@pytest.fixture(scope="session")
+def real_gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
+    """A gateway with the reference engine on the embedded model, two slots; it serves test-model."""
+    directory = tmp_path_factory.mktemp("real")
+    gateway = Gateway(directory, embedded_model(), environ={}, engine="reference", kv_slots="2")
+    yield gateway
+    gateway.close()
