@@ -16,6 +16,9 @@ SHAPES = {shape.message.KIND: shape for shape in given_by_spec.FRAME_SHAPES if n
 READY = given_by_spec.FRAME_SHAPES[-1]
 WAYS = [(kind, way) for kind, shape in SHAPES.items() for way in given_by_spec.ways_of(shape, fatal=True)]
 
+BEFORE = b"ECHO 9 2 0 nan 0\n\n\n\n"
+AFTER = b"DATA 9 3\nok\n\nACCEPT 9 1 more\n"
+
 
 def read(pieces: list[bytes], *, handshake: bool = False) -> list[object]:
     """Everything a fresh reader says to ``pieces`` and to the end of the stream."""
@@ -39,18 +42,17 @@ def test_every_frame_of_the_spec_has_a_shape() -> None:
 
 
 @pytest.mark.parametrize("kind", SHAPES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.data())
 def test_a_valid_frame_is_read_whole_bytewise_and_with_more_behind_it(kind: str, data: st.DataObject) -> None:
     sample = data.draw(given_by_spec.valid(SHAPES[kind]))
     [message] = read([sample.data])
     assert given_by_spec.same(message, sample.message)
     assert repr(read(bytewise(sample.data))) == repr([sample.message])
-    follower = data.draw(given_by_spec.valid_frames())
-    assert repr(read([sample.data + follower.data])) == repr([sample.message, follower.message])
+    assert repr(read([sample.data + BEFORE + AFTER])) == repr([sample.message, *read([BEFORE, AFTER])])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.lists(given_by_spec.valid_frames(), min_size=1, max_size=6), st.data())
 def test_any_split_of_any_stream_gives_the_same_frames(
     samples: list[given_by_spec.Sample], data: st.DataObject
@@ -61,24 +63,24 @@ def test_any_split_of_any_stream_gives_the_same_frames(
 
 
 @pytest.mark.parametrize(("kind", "way"), WAYS, ids=lambda name: name)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(st.data())
 def test_each_malformation_raises_its_own_fault_and_nothing_else(
     kind: str, way: str, data: st.DataObject
 ) -> None:
     bad = data.draw(given_by_spec.broken(SHAPES[kind], way, fatal=True))
-    before = data.draw(given_by_spec.valid_frames())
-    after = data.draw(given_by_spec.valid_frames())
-    stream = before.data + bad.data + after.data
+    stream = BEFORE + bad.data + AFTER
+    said = []
     for pieces in ([stream], bytewise(stream), data.draw(given_by_spec.pieces(stream))):
         first, fault = read(pieces)
-        assert given_by_spec.same(first, before.message)
+        assert repr([first]) == repr(read([BEFORE]))
         assert_fault(fault, bad.kind, bad.field, bad.rule)
-        assert repr(fault) == repr(read([stream])[1]), "the excerpt depends on the split"
+        said.append(repr(fault))
+    assert len(set(said)) == 1, "what a fault shows must not depend on the split"
 
 
 @pytest.mark.parametrize("kind", SHAPES)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.data())
 def test_a_stream_that_ends_inside_a_frame_is_truncated(kind: str, data: st.DataObject) -> None:
     spelled = data.draw(given_by_spec.spellings(SHAPES[kind]))
@@ -89,15 +91,15 @@ def test_a_stream_that_ends_inside_a_frame_is_truncated(kind: str, data: st.Data
     assert_fault(fault, kind if header_is_complete else "", "", "truncated")
 
 
-@settings(max_examples=60, deadline=None)
-@given(given_by_spec.valid(READY), st.binary(max_size=60), given_by_spec.valid_frames(), st.data())
+@settings(max_examples=40, deadline=None)
+@given(given_by_spec.valid(READY), st.binary(max_size=60), st.data())
 def test_the_banner_is_discarded_and_ready_comes_first(
-    ready: given_by_spec.Sample, banner: bytes, frame: given_by_spec.Sample, data: st.DataObject
+    ready: given_by_spec.Sample, banner: bytes, data: st.DataObject
 ) -> None:
-    banner = banner.replace(frames.SENTINEL, b"")
-    stream = banner + ready.data + frame.data
+    stream = banner.replace(frames.SENTINEL, b"") + ready.data + AFTER
+    expected = repr([ready.message, *read([AFTER])])
     for pieces in ([stream], bytewise(stream), data.draw(given_by_spec.pieces(stream))):
-        assert repr(read(pieces, handshake=True)) == repr([ready.message, frame.message])
+        assert repr(read(pieces, handshake=True)) == expected
 
 
 @pytest.mark.parametrize("stream", [b"", b"loading\n", frames.SENTINEL, frames.SENTINEL + b"STAT 0 0 0"])
@@ -256,7 +258,7 @@ def rounded(value: object, decimals: int) -> object:
 
 
 @pytest.mark.parametrize("kind", [*SHAPES, "READY"])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.data())
 def test_what_a_writer_writes_is_read_back(kind: str, data: st.DataObject) -> None:
     """Up to the decimals of the writer, which are the spec's."""
@@ -275,7 +277,8 @@ WRITTEN = [
     (frames.write_accept(7, 12), b"ACCEPT 7 12\n"),
     (frames.write_data(7, b"abc"), b"DATA 7 3\nabc\n"),
     (frames.write_data(7, b"", -0.5), b"DATA 7 0 -0.500000 0\n\n"),
-    (frames.write_data(7, b"a", math.nan, [42, 5], [-0.5, -math.inf]), b"DATA 7 1 nan 2 42 -0.500000 5 -inf\na\n"),
+    (frames.write_data(7, b"a", math.nan, [42, 5], [-0.5, -math.inf]),
+     b"DATA 7 1 nan 2 42 -0.500000 5 -inf\na\n"),
     (frames.write_echo(7, b"hi", 0, math.nan), b"ECHO 7 2 0 nan 0\nhi\n"),
     (frames.write_tool(7, b""), b"TOOL 7 0\n\n"),
     (frames.write_done(7, 2, 2.5, 0.0, 1.0), b"DONE 7 STAT 2 2.500 0.000 1.000\n"),
@@ -283,15 +286,14 @@ WRITTEN = [
     (frames.write_error(7, "CONTEXT_EXCEEDED", "9", "8"), b"ERROR 7 CONTEXT_EXCEEDED 9 8\n"),
     (frames.write_error(0), b"ERROR 0\n"),
     (frames.write_ready(0, 0.0, 0.0, 1.0), b"\x01\x01READY\x01\x01\nSTAT 0 0.000 0.000 1.000\n"),
-    (frames.write_hwinfo(16.0, 64.0, 32.0, 0.0, 0.0, "A", "CPU|"), b"HWINFO 16.000 64.000 32.000 0.000 0.000 A CPU|\n"),
+    (frames.write_hwinfo(16.0, 64.0, 32.0, 0.0, 0.0, "A", "CPU|"),
+     b"HWINFO 16.000 64.000 32.000 0.000 0.000 A CPU|\n"),
     (frames.write_emap(1, 2, "0a0b"), b"EMAP 1 2 0a0b\n"),
     (frames.write_grpp(9, 0, math.nan, 0, b"ZZ"), b"GRPP 9 2 0 nan 0\nZZ\n"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("written", "expected"), WRITTEN, ids=[expected.decode("ascii") for _, expected in WRITTEN]
-)
+@pytest.mark.parametrize(("written", "expected"), WRITTEN, ids=range(len(WRITTEN)))
 def test_the_bytes_of_a_writer(written: bytes, expected: bytes) -> None:
     assert written == expected
 
@@ -317,11 +319,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("write", "kind", "field", "rule"),
-    REFUSED,
-    ids=[f"{kind}-{field}-{rule}-{number}" for number, (_, kind, field, rule) in enumerate(REFUSED)],
-)
+@pytest.mark.parametrize(("write", "kind", "field", "rule"), REFUSED, ids=range(len(REFUSED)))
 def test_a_writer_refuses_what_the_wire_does_not_carry(
     write: object, kind: str, field: str, rule: str
 ) -> None:
