@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from .json_type import parse_type, references_of
 from .lint import Problem, request_fields, rule
 from .model import Endpoint, Item, JsonType, JsonValue, Model, RequestField
-from .resolve_http import parse_type, references_of
 
 OPENAI_TYPES: Final = {401: {"authentication_error"}, 429: {"rate_limit_error"}}
 """Error type of the OpenAI envelope by status; other 4xx are invalid_request_error, 5xx server_error."""

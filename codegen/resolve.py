@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from . import fingerprint, resolve_http, resolve_wire, values
+from . import fingerprint, resolve_http, resolve_states, resolve_wire, values
 from .findings import Findings
 from .model import Limit, Model, Protocol, Reserved
 from .notation import SPEC
@@ -49,7 +49,7 @@ def _resolve(scope: Scope, source: str) -> Model | None:
     commands = resolve_wire.resolve_messages(scope, "commands", "command", types)
     frames = resolve_wire.resolve_messages(scope, "frames", "frame", types)
     launch = resolve_wire.resolve_launch(scope, types)
-    request, connection = (resolve_wire.resolve_states(scope, name) for name in ("request", "connection"))
+    request, connection = (resolve_states.resolve_states(scope, name) for name in ("request", "connection"))
     wire_errors = resolve_wire.resolve_wire_errors(scope)
     families = resolve_http.resolve_families(scope, capabilities)
     settings = resolve_http.resolve_settings(scope)

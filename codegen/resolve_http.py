@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from . import values
 from .findings import Location, Rule, alternatives
+from .json_type import PLAIN_TYPES, parse_type, references_of
 from .model import (
     ApiError,
     BodyExample,
@@ -432,42 +433,6 @@ def _unknown_object(scope: Scope, location: Location, name: str, known: set[str]
     hint = alternatives(name, {*known, *PLAIN_TYPES}, "types")
     message = f"there is no object {name!r}"
     scope.error("resolve.unknown-reference", location, message, item=item, hint=hint)
-
-
-PLAIN_TYPES: Final = ("string", "integer", "number", "boolean", "object")
-
-_LITERAL = re.compile(r"'([^']*)'\Z")
-_OBJECT_NAME = re.compile(r"[A-Z][A-Za-z0-9]*\Z")
-
-
-def parse_type(text: str) -> JsonType | None:
-    """``[integer?]``, ``'stop' | 'length'``, ``Usage?``, … → its tree; None when it cannot be read."""
-    text = text.strip()
-    if text.endswith("?"):
-        inner = parse_type(text[:-1])
-        return (
-            None if inner is None else JsonType(inner.kind, inner.of, inner.literals, inner.reference, True)
-        )
-    if "|" in text:
-        matches = [_LITERAL.match(part.strip()) for part in text.split("|")]
-        literals = tuple(match[1] for match in matches if match)
-        return JsonType("literal", literals=literals) if len(literals) == len(matches) else None
-    if match := _LITERAL.match(text):
-        return JsonType("literal", literals=(match[1],))
-    if text.startswith("[") and text.endswith("]"):
-        inner = parse_type(text[1:-1])
-        return None if inner is None else JsonType("list", of=(inner,))
-    if text in PLAIN_TYPES:
-        return JsonType(text)
-    return JsonType("reference", reference=text) if _OBJECT_NAME.match(text) else None
-
-
-def references_of(parsed: JsonType) -> Iterator[str]:
-    """Names of the objects a type expression refers to."""
-    if parsed.reference is not None:
-        yield parsed.reference
-    for part in parsed.of:
-        yield from references_of(part)
 
 
 def resolve_http(scope: Scope) -> Http:

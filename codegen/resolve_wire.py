@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 from . import layout as notation
 from . import values
-from .findings import Location, Rule, alternatives
+from .findings import Rule, alternatives
 from .layout import Layout, parse_layout
 from .model import (
     EnvironmentVariable,
@@ -27,9 +27,6 @@ from .model import (
     Message,
     Payload,
     RealType,
-    State,
-    StateEvent,
-    StateTable,
     UintType,
     ValueRule,
     WireError,
@@ -41,6 +38,7 @@ from .scope import (
     Frozen,
     ItemKeys,
     Scope,
+    absent,
     as_items,
     as_scalar,
     as_tree,
@@ -81,12 +79,6 @@ RULES: Final = (
                 "Keys have their place in the layout.",
                 "End the layout with [<key>=<value>]*.",
             ),
-            (
-                "unknown-state",
-                "A transition leads to a state that exists.",
-                "Add the state or correct the name.",
-            ),
-            ("unknown-event", "An event is declared or is a frame.", "Declare it under events."),
         )
     ),
     Rule(
@@ -139,7 +131,7 @@ def _type(scope: Scope, entry: Entry) -> WireType:
 
 def resolve_framing(scope: Scope) -> Framing:
     """How messages are cut out of the stream."""
-    entry = scope.tree.entry("framing") or _absent("framing")
+    entry = scope.tree.entry("framing") or absent("framing")
     tree = as_tree(entry.value)
     return Framing(
         **item_keys(entry, "framing"),
@@ -151,12 +143,6 @@ def resolve_framing(scope: Scope) -> Framing:
         length_unit=text_of(tree, "length_unit", "bytes"),
         skip_empty_lines=flag_of(tree, "skip_empty_lines"),
     )
-
-
-def _absent(section: str) -> Entry:
-    """Stand-in for a section the file does not have; what follows from it is empty."""
-    place = Location(section)
-    return Entry(Scalar(place, section, True), Tree(place, ()))
 
 
 def resolve_messages(
@@ -410,7 +396,7 @@ def resolve_handshake(scope: Scope, types: Types) -> Handshake | None:
 
 def resolve_launch(scope: Scope, types: Types) -> Launch:
     """How the engine is started."""
-    entry = scope.tree.entry("launch") or _absent("launch")
+    entry = scope.tree.entry("launch") or absent("launch")
     tree = as_tree(entry.value)
     arguments = []
     for argument in as_tree(tree.get("argv")):
@@ -447,55 +433,6 @@ def _variable(scope: Scope, entry: Entry) -> EnvironmentVariable:
         low=None if ends.low is None else int(ends.low),
         high=None if ends.high is None else int(ends.high),
     )
-
-
-CONNECTION_EVENTS: Final = ("READY", "FRAME")
-"""Events of a connection that stand for the handshake and for any well-formed frame."""
-
-
-def resolve_states(scope: Scope, section: str) -> StateTable:
-    """One state table; upper-case events are frames (or the two general ones of a connection)."""
-    entry = scope.tree.entry(section) or _absent(section)
-    tree = as_tree(entry.value)
-    events = tuple(
-        StateEvent(**item_keys(event, f"{section}.events.{event.key.text}"))
-        for event in as_tree(tree.get("events"))
-    )
-    states = as_tree(tree.get("states"))
-    about = as_tree(tree.get("about"))
-    received = scope.names("frames") if section == "request" else set(CONNECTION_EVENTS)
-    known_events = {event.name for event in events} | received
-    initial = as_scalar(tree.get("initial"))
-    if initial is not None and initial.text not in states.names():
-        _unknown_state(scope, initial, states, section)
-    for described in about:
-        if described.key.text not in states.names():
-            _unknown_state(scope, described.key, states, section)
-    resolved = []
-    for state in states:
-        label = f"{section}, state {state.key.text}"
-        transitions = {}
-        for transition in as_tree(state.value):
-            target = as_scalar(transition.value)
-            if transition.key.text not in known_events:
-                hint = alternatives(transition.key.text, known_events, "events")
-                message = f"{transition.key.text!r} is no event"
-                scope.error("resolve.unknown-event", transition.key.location, message, item=label, hint=hint)
-            if target is not None and target.text not in states.names():
-                _unknown_state(scope, target, states, label)
-            elif target is not None:
-                transitions[transition.key.text] = target.text
-        plain = Entry(state.key, Tree(state.key.location, ()))
-        keys = item_keys(plain, f"{section}.states.{state.key.text}", text_of(about, state.key.text))
-        resolved.append(State(**keys, transitions=Frozen(transitions)))
-    return StateTable(
-        **item_keys(entry, section), initial=text_of(tree, "initial"), events=events, states=tuple(resolved)
-    )
-
-
-def _unknown_state(scope: Scope, node: Scalar, states: Tree, item: str) -> None:
-    hint = alternatives(node.text, states.names(), "states")
-    scope.error("resolve.unknown-state", node.location, f"{node.text!r} is no state", item=item, hint=hint)
 
 
 def resolve_wire_errors(scope: Scope) -> tuple[WireError, ...]:

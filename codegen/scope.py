@@ -143,6 +143,12 @@ def item_keys(entry: Entry, path: str, doc: str = "", parent: ItemKeys | None = 
     )
 
 
+def absent(section: str) -> Entry:
+    """Stand-in for a section the file does not have; what follows from it is empty."""
+    place = Location(section)
+    return Entry(Scalar(place, section, True), Tree(place, ()))
+
+
 @dataclass(slots=True)
 class Scope:
     """Findings, the shaped tree, and the numbers references may name."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..model import JsonObject, JsonType, JsonValue, RequestField
-from ..resolve_http import parse_type
+from ..json_type import parse_type
 
 SCALARS = {"string", "integer", "number", "boolean", "object"}
 
