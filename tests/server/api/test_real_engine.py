@@ -1,4 +1,4 @@
-"""The whole road with the reference engine and the embedded model: real text and numbers (http.md §7, §9, §16)."""
+"""The whole road with the reference engine and the embedded model (http.md §7, §9, §16)."""
 
 from __future__ import annotations
 
