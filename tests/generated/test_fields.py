@@ -273,7 +273,8 @@ def test_the_orders_of_checks() -> None:
     ]  # fmt: skip
     assert names(MESSAGES, "default") == [
         "top_k", "@stop_sequences", "@system", "@messages", "@anthropic_tools", "@anthropic_tool_choice",
-        "@thinking", "max_tokens", "@translate", "temperature", "top_p", "@grammar_capability", *SCORES, "@admission",
+        "@thinking", "max_tokens", "@translate", "temperature", "top_p", "@grammar_capability", *SCORES,
+        "@admission",
     ]  # fmt: skip
 
 

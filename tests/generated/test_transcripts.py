@@ -15,7 +15,7 @@ TRANSCRIPTS = sorted(FOLDER.glob("*.bin"))
 pytestmark = pytest.mark.skipif(not TRANSCRIPTS, reason="../shared/transcripts is not here")
 
 NOT_A_REQUEST_ID = {"qwen_malformed": ("ACCEPT", "id", "word")}
-"""That engine echoes the id ``abc`` it was sent. No gateway sends one: ids are numbers (wire.md section 2)."""
+"""That engine echoes the id ``abc`` it was sent. No gateway sends one: ids are numbers (wire.md §2)."""
 
 
 def read(data: bytes, sizes: list[int]) -> tuple[list[Frame | ProtocolFault], ProtocolFault | None]:
