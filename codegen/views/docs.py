@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..model import HexType, Message, Model, RealType, StateTable, UintType, WireField, WireType
-from . import diagrams, docs_api
+from . import diagrams, docs_api, docs_rules
 from .markdown import code, table
 
 DIAGRAMS = "docs/diagrams/"
@@ -19,7 +19,10 @@ def build(model: Model) -> Mapping[str, object]:
     }
     drawings["request.svg"] = diagrams.states(model.request)
     drawings["connection.svg"] = diagrams.states(model.connection)
-    return {DIAGRAMS: drawings, "tables": {**protocol_tables(model), **docs_api.tables(model)}}
+    return {
+        DIAGRAMS: drawings,
+        "tables": {**protocol_tables(model), **docs_api.tables(model), **docs_rules.tables()},
+    }
 
 
 def protocol_tables(model: Model) -> dict[str, str]:
