@@ -12,6 +12,7 @@ from typing import Any
 
 from generated import commands, frames
 
+ROOT = Path(__file__).parents[2]
 DEADLINE_SECONDS = 60.0
 LAUNCH_NAMES = ("SNAP", "SERVE", "SERVE_BATCH", "NGEN", "KV_SLOTS", "CTX", "SEED")
 
@@ -39,6 +40,7 @@ class EngineProcess:
         self.process = subprocess.Popen(
             [*command, "0"],
             env=environment,
+            cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,

@@ -20,6 +20,7 @@ from engine.reference.__main__ import main
 from engine.reference.checkpoint import bfloat16_to_float32
 from engine.reference.launch import choose_threads
 from tests.engine.checkpoints import RECIPES, random_tensors, write_checkpoint, write_safetensors
+from tests.engine.engine_process import ROOT
 
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
@@ -235,7 +236,13 @@ def test_process_exits_with_code_2_and_one_line(tmp_path: Path) -> None:
     environment = {**os.environ, "SNAP": str(tmp_path / "absent")}
     command = [sys.executable, "-m", "engine.reference", "0"]
     finished = subprocess.run(
-        command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False
+        command,
+        env=environment,
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=60,
+        check=False,
     )
     assert finished.returncode == 2
     assert finished.stdout == b""
