@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -235,15 +236,8 @@ def test_process_exits_with_code_2_and_one_line(tmp_path: Path) -> None:
     """The same through a real process: no traceback, nothing on stdout."""
     environment = {**os.environ, "SNAP": str(tmp_path / "absent")}
     command = [sys.executable, "-m", "engine.reference", "0"]
-    finished = subprocess.run(
-        command,
-        env=environment,
-        cwd=ROOT,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
+    options: dict[str, Any] = {"stdin": subprocess.DEVNULL, "capture_output": True, "timeout": 60}
+    finished = subprocess.run(command, env=environment, cwd=ROOT, check=False, **options)
     assert finished.returncode == 2
     assert finished.stdout == b""
     assert_one_line(finished.stderr.decode(), r"model directory .*absent does not exist")
