@@ -71,10 +71,19 @@ def _messages(found: Comparison) -> None:
             if message["name"] in reserved:
                 found.add("frame.reserved-reused", message["path"], "the name was reserved")
             if message["name"] not in by_name(found.old.data[other]):
-                found.add("frame.added", message["path"], "a new kind")
+                asked = message["asked_by"] is not None and message["asked_by"] not in _keys_of(
+                    found.old.data
+                )
+                override = Effect.DANGEROUS if asked else None
+                found.add("frame.added", message["path"], "a new kind", override=override)
         for old, new in pairs:
             _message(found, old, new)
     _message(found, found.old.data["handshake"]["message"], found.new.data["handshake"]["message"])
+
+
+def _keys_of(data: Data) -> set[str]:
+    """Names of all extension keys of a model."""
+    return {key["name"] for command in data["commands"] for key in command["keys"]}
 
 
 def _message(found: Comparison, old: Data, new: Data) -> None:
@@ -255,7 +264,9 @@ def _keys(found: Comparison, old: Data, new: Data) -> None:
     for key in added:
         if key["name"] in found.old.data["reserved"]["keys"]:
             found.add("key.reserved-reused", key["path"], "the name was reserved")
-        found.add("key.added-optional", key["path"], "a new key")
+        capable = key["needs"] is not None and key["needs"] not in by_name(found.old.data["capabilities"])
+        override = Effect.DANGEROUS if capable else None
+        found.add("key.added-optional", key["path"], "a new key", override=override)
     kept_before = [key["name"] for key, _ in pairs]
     kept_after = [key["name"] for key in new["keys"] if key["name"] in kept_before]
     if kept_before != kept_after:

@@ -113,10 +113,12 @@ def judge(
     message (a layout that ends in ``...``); ``override`` is the level where the rule depends on the values
     changed.
     """
-    back, fwd = (rule.back, rule.fwd) if override is None else (override, min(rule.fwd, override))
-    if rule.tolerance and override is None:
+    back, fwd = rule.back, rule.fwd
+    if override is not None:
+        back, fwd = (Effect.SAFE if effect is Effect.SAFE else override for effect in (back, fwd))
+    if rule.tolerance:
         ignored = baseline.get(rule.tolerance) == "ignore" if tolerated is None else tolerated
-        fwd = Effect.SAFE if ignored else rule.fwd
+        fwd = Effect.SAFE if ignored else fwd
     if experimental and not rule.rigid:
         back, fwd = (Effect(max(0, effect - 1)) for effect in (back, fwd))
     promise = baseline.get("promise", "full")

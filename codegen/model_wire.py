@@ -135,6 +135,10 @@ class Message(Item):
     rules: tuple[ValueRule, ...]
     advisory: bool
     no_effect: bool
+    asked_by: str | None
+    """Extension key of a command that a request must have used to be sent this frame; None: sent to any
+    request.
+    """
     examples: tuple[Example, ...]
 
     def field(self, name: str) -> WireField:

@@ -104,6 +104,7 @@ FRAME: Final = item(
         "fields": Named(FIELD, "field", LOWER),
         "advisory": BOOLEAN,
         "no_effect": BOOLEAN,
+        "asked_by": LOWER,
         "examples": ListOf(EXAMPLE, "example"),
     },
 )

@@ -183,8 +183,19 @@ def _message(
         rules=tuple(_value_rules(scope, tree, fields, extension_keys, path, item)),
         advisory=flag_of(tree, "advisory"),
         no_effect=flag_of(tree, "no_effect"),
+        asked_by=_asked_by(scope, tree, item),
         examples=tuple(_examples(scope, tree, item)),
     )
+
+
+def _asked_by(scope: Scope, tree: Tree, item: str) -> str | None:
+    """The key a request must have used to get this frame."""
+    node = as_scalar(tree.get("asked_by"))
+    commands = (as_tree(command.value) for command in scope.section("commands"))
+    known = [key for command in commands for key in as_tree(command.get("keys")).names()]
+    if node is None or not scope.expect(node, known, "keys", item):
+        return None
+    return node.text
 
 
 def _fields(

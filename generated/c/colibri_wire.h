@@ -31,7 +31,7 @@ extern "C" {
 
 #define COLIBRI_VERSION "1.0.0"
 #define COLIBRI_FINGERPRINT_BASE "62221f5350da3b232213c80be454b9c94c1386565cf389107523c0d035f0b825"
-#define COLIBRI_FINGERPRINT_FULL "c6497f789ca0eb0d79c3663970552fe417c71d46637199a9d1a21f4f0615b3e0"
+#define COLIBRI_FINGERPRINT_FULL "604a3a9c89f0489ac713505106ab28dd27f78dfd4d5709f71e1ab66f99af8ae8"
 
 /* ---------------------------------------------------------------- limits */
 
