@@ -78,6 +78,7 @@ TARGETS: Final[tuple[Target, ...]] = (
             Output("generated/states.py", "python/states.py.j2"),
             Output("generated/families.py", "python/families.py.j2"),
             Output("generated/settings.py", "python/settings.py.j2"),
+            Output("generated/launch.py", "python/launch.py.j2"),
             Output("generated/http.py", "python/http.py.j2"),
             Output("generated/errors.py", "python/errors.py.j2"),
             Output("generated/fields.py", "python/fields.py.j2"),

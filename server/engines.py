@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from generated import launch
 from server.model import ServedModel
 from server.settings import Settings
 from server.wire.process import EngineLaunch
@@ -65,11 +66,10 @@ def engine_launch(settings: Settings, model: ServedModel, environ: Mapping[str, 
     search = [str(_ROOT), *filter(None, [environ.get("PYTHONPATH")])]
     environment = {
         **environ,
-        "SNAP": str(model.directory.absolute()),
-        "SERVE": "1",
-        "SERVE_BATCH": "1",
-        "NGEN": str(settings.max_tokens),
-        "KV_SLOTS": str(settings.kv_slots),
+        **launch.FIXED,
+        launch.SNAP: str(model.directory.absolute()),
+        launch.NGEN: str(settings.max_tokens),
+        launch.KV_SLOTS: str(settings.kv_slots),
         "PYTHONPATH": os.pathsep.join(search),
     }
     return EngineLaunch(argv=[*command, str(settings.cap)], environment=environment)

@@ -30,6 +30,7 @@ def build(model: Model) -> dict[str, View | str]:
         "generated/states.py": _states(model),
         "generated/families.py": _families(model),
         "generated/settings.py": _settings(model),
+        "generated/launch.py": _launch(model),
         "generated/http.py": _http(model),
         "generated/errors.py": errors_view(model),
         "generated/fields.py": fields_view(model),
@@ -161,6 +162,25 @@ def _setting(setting: Setting, families: tuple[str, ...]) -> View:
         "unit": setting.unit,
         "multiple": setting.multiple,
         "doc": setting.doc,
+    }
+
+
+def _launch(model: Model) -> View:
+    variables = [
+        {
+            "constant": names.macro(variable.name),
+            "name": variable.name,
+            "value": variable.value,
+            "doc": item_doc(variable),
+            "passed_through": variable.passed_through,
+        }
+        for variable in model.launch.environment
+    ]
+    return {
+        "variables": variables,
+        "fixed": [variable for variable in variables if variable["value"] is not None],
+        "passed_through": [variable["constant"] for variable in variables if variable["passed_through"]],
+        "arguments": tuple(argument.name for argument in model.launch.argv),
     }
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from engine.reference.errors import LaunchError
 from generated import limits
+from generated.launch import CTX, KV_SLOTS, NGEN, SEED, SNAP
 
 _THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
 _SMALL_WEIGHTS_BYTES = 64 << 20
@@ -40,19 +41,17 @@ def read_launch(arguments: Sequence[str], environment: Mapping[str, str]) -> Lau
         raise LaunchError(f"expected one argument, the cache bound, not {len(arguments) - 1}")
     if len(arguments) == 2:
         _integer("cache bound", arguments[1], 0)
-    snapshot = environment.get("SNAP")
+    snapshot = environment.get(SNAP)
     if not snapshot:
-        raise LaunchError("SNAP must name the model directory")
-    optional = {
-        name: environment[name] for name in ("NGEN", "CTX", "SEED", "KV_SLOTS") if environment.get(name)
-    }
-    if "NGEN" in optional:
-        _integer("NGEN", optional["NGEN"], 0)
+        raise LaunchError(f"{SNAP} must name the model directory")
+    optional = {name: environment[name] for name in (NGEN, CTX, SEED, KV_SLOTS) if environment.get(name)}
+    if NGEN in optional:
+        _integer(NGEN, optional[NGEN], 0)
     return Launch(
         directory=Path(snapshot),
-        slots=_integer("KV_SLOTS", optional.get("KV_SLOTS", "1"), 1, limits.KV_SLOTS),
-        context=_integer("CTX", optional["CTX"], 1) if "CTX" in optional else None,
-        seed=_integer("SEED", optional["SEED"], 0) if "SEED" in optional else None,
+        slots=_integer(KV_SLOTS, optional.get(KV_SLOTS, "1"), 1, limits.KV_SLOTS),
+        context=_integer(CTX, optional[CTX], 1) if CTX in optional else None,
+        seed=_integer(SEED, optional[SEED], 0) if SEED in optional else None,
     )
 
 
