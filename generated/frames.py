@@ -673,7 +673,7 @@ TELEMETRY: Final[tuple[type[Frame], ...]] = (
 # ---------------------------------------------------------------- reading headers
 
 _Awaited = tuple[int, type[Any], tuple[Any, ...], tuple[Any, ...] | None]
-"""A header whose payload is still to come: payload size + 1, class, values before the payload, values after it.
+"""A header whose payload is still to come: payload size, class, values before the payload, values after it.
 
 The last is None where the payload is consumed and not kept.
 """
@@ -711,7 +711,7 @@ def _read_data(header: list[bytes]) -> _Awaited:
             token_logprob_list.append(real(header[place + 1], "token_logprob"))
         tokens = tuple(token_list)
         token_logprobs = tuple(token_logprob_list)
-    return size + 1, Data, (id,), (logprob, tokens, token_logprobs)
+    return size, Data, (id,), (logprob, tokens, token_logprobs)
 
 
 def _read_echo(header: list[bytes]) -> _Awaited:
@@ -733,7 +733,7 @@ def _read_echo(header: list[bytes]) -> _Awaited:
         token_logprob_list.append(real(header[place + 1], "token_logprob"))
     tokens = tuple(token_list)
     token_logprobs = tuple(token_logprob_list)
-    return size + 1, Echo, (id,), (position, logprob, tokens, token_logprobs)
+    return size, Echo, (id,), (position, logprob, tokens, token_logprobs)
 
 
 def _read_tool(header: list[bytes]) -> _Awaited:
@@ -743,7 +743,7 @@ def _read_tool(header: list[bytes]) -> _Awaited:
         raise BadWord("", "word_count")
     id = uint(header[1], "id", 1, 18446744073709551615)
     size = uint(header[2], "size", 0, 65536)
-    return size + 1, Tool, (id,), ()
+    return size, Tool, (id,), ()
 
 
 def _read_done(header: list[bytes]) -> Done:
@@ -922,7 +922,7 @@ def _read_grpp(header: list[bytes]) -> _Awaited:
     position = uint(header[3], "position", 0, 4294967295)
     logprob = real(header[4], "logprob")
     k = uint(header[5], "k", 0, 9223372036854775807)
-    return size + 1, Grpp, (id, position, logprob, k), None
+    return size, Grpp, (id, position, logprob, k), None
 
 
 def _read_grpg(header: list[bytes]) -> _Awaited:
@@ -936,7 +936,7 @@ def _read_grpg(header: list[bytes]) -> _Awaited:
     position = uint(header[4], "position", 0, 4294967295)
     logprob = real(header[5], "logprob")
     k = uint(header[6], "k", 0, 9223372036854775807)
-    return size + 1, Grpg, (id, member, position, logprob, k), None
+    return size, Grpg, (id, member, position, logprob, k), None
 
 
 def _read_grps(header: list[bytes]) -> Grps:
@@ -1013,7 +1013,7 @@ def _read_plain_data(line: bytes) -> _Awaited | None:
         and (not tokens or (min(tokens) >= 0 and max(tokens) <= 2147483647))
     ):
         return None
-    return size + 1, Data, (id,), (logprob, tokens, token_logprobs)
+    return size, Data, (id,), (logprob, tokens, token_logprobs)
 
 
 def _read_plain_echo(line: bytes) -> _Awaited | None:
@@ -1041,7 +1041,7 @@ def _read_plain_echo(line: bytes) -> _Awaited | None:
         and (not tokens or (min(tokens) >= 0 and max(tokens) <= 2147483647))
     ):
         return None
-    return size + 1, Echo, (id,), (position, logprob, tokens, token_logprobs)
+    return size, Echo, (id,), (position, logprob, tokens, token_logprobs)
 
 
 _READERS: Final[Mapping[bytes, Callable[[list[bytes]], Frame | _Awaited]]] = {
@@ -1107,6 +1107,24 @@ def _refusing(
         raise ProtocolFault(kind, bad.field, bad.rule, line[:EXCERPT_BYTES]) from None
 
 
+def _long_payload(lines: list[bytes], start: int, size: int, kind: type[Any]) -> tuple[int, bytes]:
+    """A payload of ``size`` bytes with line feeds in it, from ``lines[start]`` on, and the place of its last line.
+
+    That place is the last of ``lines`` when the payload, or the line feed after it, has not come yet. Raises
+    ProtocolFault when something else stands in the place of that line feed.
+    """
+    end, last = start, len(lines) - 1
+    held = len(lines[start])
+    while held < size and end < last:
+        end += 1
+        held += 1 + len(lines[end])
+    payload = b"\n".join(lines[start : end + 1])
+    if held > size:
+        excerpt = payload[max(0, size - EXCERPT_BYTES + 1) : size + 1]
+        raise ProtocolFault(kind.KIND, "", "terminator", excerpt)
+    return end, payload
+
+
 # ---------------------------------------------------------------- the reader
 
 _CACHED_LINE_BYTES: Final = 40
@@ -1153,15 +1171,15 @@ class FrameReader:
             self._pieces.clear()
         frames: list[Frame | ProtocolFault] = []
         try:
-            start = self._consume(data, frames)
+            rest = self._consume(data.split(b"\n"), frames)
         except ProtocolFault as fault:
             self._dead = True
             self._headers.clear()
             frames.append(fault)
             return frames
-        self._held = len(data) - start
-        if self._held:
-            self._pieces.append(data[start:])
+        self._held = len(rest)
+        if rest:
+            self._pieces.append(rest)
         return frames
 
     def eof(self) -> ProtocolFault | None:
@@ -1188,45 +1206,45 @@ class FrameReader:
             return held < self._wanted
         return held <= FRAME_LINE_BYTES and b"\n" not in data
 
-    def _consume(self, data: bytes, frames: list[Frame | ProtocolFault]) -> int:
-        """Add every complete message of ``data`` to ``frames``; returns where the first incomplete one starts."""
-        append, find, remembered = frames.append, data.find, self._headers.get
-        start, length = 0, len(data)
-        while True:
-            end = find(b"\n", start)
-            if end < 0 or end - start > FRAME_LINE_BYTES:
-                break
-            line = data[start:end]
-            awaited = remembered(line) if end - start <= _CACHED_LINE_BYTES else None
+    def _consume(self, lines: list[bytes], frames: list[Frame | ProtocolFault]) -> bytes:
+        """Add every complete message of ``lines`` to ``frames``; returns the bytes of the first incomplete one.
+
+        ``lines`` is the input cut at its line feeds, so the last one is not complete. A payload without line feeds is
+        one of them, and that it is followed by one needs no other check than its length.
+        """
+        append, remembered = frames.append, self._headers.get
+        place, last = 0, len(lines) - 1
+        while place < last:
+            line = lines[place]
+            awaited = remembered(line)
             if awaited is None:
+                if len(line) > FRAME_LINE_BYTES:
+                    break
                 found = self._read(line)
                 if found is None:
-                    start = end + 1
+                    place += 1
                     continue
                 if isinstance(found, Message):
                     self._read = _read_line
                     append(found)
-                    start = end + 1
+                    place += 1
                     continue
                 awaited = found
                 self._remember(line, awaited)
             size, kind, before, after = awaited
-            stop = end + size
-            if stop >= length:
-                self._wanted = stop + 1 - start
-                return start
-            if data[stop] != 10:
-                excerpt = data[max(end + 1, stop - EXCERPT_BYTES + 1) : stop + 1]
-                raise ProtocolFault(kind.KIND, "", "terminator", excerpt)
-            if after is None:
-                append(kind(*before))
-            else:
-                append(kind(*before, data[end + 1 : stop], *after))
-            start = stop + 1
-        if length - start > FRAME_LINE_BYTES:
-            raise ProtocolFault("", "", "line_limit", data[start : start + EXCERPT_BYTES])
+            end = place + 1
+            payload = lines[end]
+            if len(payload) != size or end == last:
+                end, payload = _long_payload(lines, end, size, kind)
+                if end == last:
+                    self._wanted = len(line) + 1 + size + 1
+                    return b"\n".join(lines[place:])
+            append(kind(*before, payload, *after) if after is not None else kind(*before))
+            place = end + 1
+        if len(lines[place]) > FRAME_LINE_BYTES:
+            raise ProtocolFault("", "", "line_limit", lines[place][:EXCERPT_BYTES])
         self._wanted = 0
-        return start
+        return lines[place]
 
     def _remember(self, line: bytes, awaited: _Awaited) -> None:
         if len(line) <= _CACHED_LINE_BYTES:

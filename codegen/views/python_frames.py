@@ -121,7 +121,7 @@ def _awaited(message: Message) -> str:
     expressions = [local(name) for name in names]
     before = text.tuple_of(expressions[:place], indent=4, used=200 if place > 5 else 0)
     after = "None" if payload.drained else text.tuple_of(expressions[place + 1 :], indent=4, used=0)
-    return f"{local(payload.size)} + 1, {class_name(message)}, {before}, {after}"
+    return f"{local(payload.size)}, {class_name(message)}, {before}, {after}"
 
 
 def _ready(model: Model) -> View:
