@@ -19,6 +19,8 @@ def main() -> int:
         choose_threads(launch.directory, os.environ)
         # numpy reads the thread variables when it is imported, so everything that needs it is imported only
         # now.
+        import numpy as np
+
         from engine.loop import EngineLoop
         from engine.reference.model import ReferenceModel
         from engine.stdio import restore_default_signals, serve
@@ -29,6 +31,9 @@ def main() -> int:
     except LaunchError as error:
         print(f"coli-engine-reference: {error}", file=sys.stderr)
         return 2
+    np.seterr(
+        over="ignore"
+    )  # exp of a strongly negative gate is meant to become infinite: 1 / (1 + inf) is 0
     restore_default_signals()
     return serve(EngineLoop(model), sys.stdin.fileno(), sys.stdout.fileno())
 

@@ -23,6 +23,12 @@ WIDTH = 16
 """Output widths are padded to a multiple of this: one AVX-512 register of float32."""
 FIXED_TILE = 8
 """Rows of a tile where only a fixed row count is repeatable."""
+FAST_TILE = 4
+"""Rows a product of a small matrix is cut into where any row count is safe. OpenBLAS multiplies 4 rows in the
+time of one; 8 rows as twice 4, the matrix still in the cache, take three quarters of the time of 8 at once.
+"""
+_CACHED_BYTES = 1 << 20
+"""A matrix up to this size is expected to stay in the second-level cache between two tiles."""
 _HUGE_PAGE_BYTES = 1 << 21
 _ONE = np.float32(1)
 
@@ -60,7 +66,9 @@ class Tiling:
 
     def rows(self, count: int) -> int:
         """Row count to compute for `count` wanted rows."""
-        return max(count, 2) if self.tile is None else -(-count // self.tile) * self.tile
+        if self.tile is None:
+            return 2 if count <= 2 else -(-count // FAST_TILE) * FAST_TILE
+        return -(-count // self.tile) * self.tile
 
     def split(self, count: int) -> tuple[int, int]:
         """(tiles, rows per tile) of an already padded row count."""
@@ -115,6 +123,7 @@ class Projection:
         self.depth, self.width, self._tiling = depth, padded(width), tiling
         self._weights = arena.take(self.blocks, depth // self.blocks, self.width)
         self._weights.reshape(depth, self.width)[:, :width] = weights
+        self._fast = tiling.tile is None and self._weights[0].nbytes <= _CACHED_BYTES
         self._part: Floats = np.empty(0, dtype=np.float32)
         self._bias: Floats | None = None
         if bias is not None:
@@ -126,7 +135,7 @@ class Projection:
         it.
         """
         target = out
-        tile = self._tiling.tile
+        tile = FAST_TILE if self._fast and len(x) > FAST_TILE else self._tiling.tile
         if tile is not None:
             x, out = x.reshape(-1, tile, self.depth), out.reshape(-1, tile, self.width)
         if self.blocks == 1:
