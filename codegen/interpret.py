@@ -20,7 +20,6 @@ from .model import (
     JsonValue,
     Message,
     Model,
-    Payload,
     RealType,
     UintType,
     WireField,
@@ -95,16 +94,16 @@ def interpret(model: Model, message: Message, data: bytes) -> dict[str, Value]:
     try:
         if len(reading.words) < _fewest(message.layout.parts):
             raise Refused("", "word_count")
-        _read_parts(reading, message.layout.parts)
+        _read_parts(model, reading, message.layout.parts)
         if reading.words:
             raise Refused("", "word_count")
         _check_rules(reading)
     except Refused as caught:
         refused = caught
-    sizes_known = all(isinstance(reading.values.get(payload.size, 0), int) for payload in message.payloads)
-    if refused is not None and not (message.direction == "command" and sizes_known):
+    sizes = _sizes(message, words[1:])
+    if refused is not None and (message.direction == "frame" or sizes is None):
         raise refused
-    _read_payloads(model, reading, rest, refused)
+    _read_payloads(model, reading, rest, sizes or {})
     if refused is not None:
         raise refused
     return reading.values
@@ -121,7 +120,7 @@ def _fewest(parts: tuple[notation.Part, ...]) -> int:
     return fewest
 
 
-def _read_parts(reading: _Reading, parts: tuple[notation.Part, ...]) -> None:
+def _read_parts(model: Model, reading: _Reading, parts: tuple[notation.Part, ...]) -> None:
     for part in parts:
         match part:
             case notation.Literal(text=text):
@@ -132,7 +131,7 @@ def _read_parts(reading: _Reading, parts: tuple[notation.Part, ...]) -> None:
                 reading.values[described.attribute] = _convert(described.type, _next(reading), name)
             case notation.Optional(parts=inner):
                 if reading.words:
-                    _read_parts(reading, inner)
+                    _read_parts(model, reading, inner)
             case notation.Counted():
                 _read_counted(reading, part)
             case notation.Rest(name=name, at_least=at_least):
@@ -146,7 +145,7 @@ def _read_parts(reading: _Reading, parts: tuple[notation.Part, ...]) -> None:
             case notation.Ignored():
                 reading.words = []
             case notation.Extensions():
-                _read_keys(reading)
+                _read_keys(model, reading)
 
 
 def _next(reading: _Reading) -> str:
@@ -168,26 +167,77 @@ def _read_counted(reading: _Reading, part: notation.Counted) -> None:
         reading.values[entry.attribute] = column
 
 
-def _read_keys(reading: _Reading) -> None:
-    known = {key.name: key for key in reading.message.keys}
+_PAIR = re.compile(r"([a-z_]+)=([0-9]*)")
+
+
+def _read_keys(model: Model, reading: _Reading) -> None:
+    limits = {limit.name: limit.value for limit in model.limits}
+    names = [key.name for key in reading.message.keys]
+    last = -1
     while reading.words:
-        name, equals, text = reading.words.pop(0).partition("=")
-        if not equals or name not in known:
+        pair = _PAIR.fullmatch(reading.words[0])
+        name = pair[1] if pair else reading.words[0].partition("=")[0]
+        if name in names and "=" in reading.words[0] and not (pair and pair[2]):
+            raise Refused(name, "word")
+        if pair and name in names and len(pair[2]) > limits.get("key_value_digits", len(pair[2])):
+            raise Refused(name, "range")
+        if pair is None or len(name) > limits.get("key_name_length", len(name)):
+            raise Refused("", "word")
+        if name not in names:
             raise Refused(name, "unknown_key")
         if name in reading.values:
             raise Refused(name, "duplicate_key")
-        if not text.isascii() or not text.isdigit():
-            raise Refused(name, "word")
-        reading.values[name] = _convert(known[name].type, text, name)
+        if names.index(name) < last:
+            raise Refused(name, "key_order")
+        last = names.index(name)
+        reading.words.pop(0)
+        reading.values[name] = _convert(reading.message.keys[last].type, pair[2], name)
+
+
+def _sizes(message: Message, words: list[str]) -> dict[str, int] | None:
+    """Byte count of each payload, taken from its place in the header; None when one cannot be read."""
+    places = {name: place for place, name in enumerate(_fixed_places(message.layout.parts))}
+    sizes = {}
+    for payload in message.payloads:
+        place = places[payload.size]
+        if place >= len(words):
+            if not message.field(payload.size).optional:
+                return None
+            sizes[payload.attribute] = 0
+            continue
+        try:
+            size = _convert(message.field(payload.size).type, words[place], payload.size)
+        except Refused:
+            return None
+        if isinstance(size, int):
+            sizes[payload.attribute] = size
+    return sizes
+
+
+def _fixed_places(parts: tuple[notation.Part, ...]) -> list[str]:
+    """Names of the words at fixed places of a header, optional ones included."""
+    places: list[str] = []
+    for part in parts:
+        if isinstance(part, notation.Word):
+            places.append(part.name)
+        elif isinstance(part, notation.Literal):
+            places.append("")
+        elif isinstance(part, notation.Optional):
+            places += _fixed_places(part.parts)
+        else:
+            break
+    return places
 
 
 def _convert(wire_type: WireType, text: str, name: str) -> Value:
     match wire_type:
         case UintType():
-            if not re.fullmatch(r"[+-]?[0-9]+", text):
+            if not re.fullmatch(r"-?[0-9]+", text):
                 raise Refused(name, "word")
-            number = int(text)
-            if not wire_type.low <= number <= wire_type.high:
+            number = (
+                int(text) if len(text) < 400 else -1
+            )  # longer than any bound, and than Python cares to read
+            if text.startswith("-") or not wire_type.low <= number <= wire_type.high:
                 raise Refused(name, "range")
             return number
         case RealType():
@@ -197,22 +247,36 @@ def _convert(wire_type: WireType, text: str, name: str) -> Value:
                 raise Refused(name, "word")
             return text
         case _:
-            return text
+            if re.search(r"[\x00-\x20\x7f]", text):
+                raise Refused(name, "word")
+            return text.encode("latin-1").decode("utf-8", "replace")
 
 
 def _real(wire_type: RealType, text: str, name: str) -> float:
     special = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
-    if text in special and not wire_type.finite:
+    if text in special:
+        if wire_type.finite:
+            raise Refused(name, "range")
         return special[text]
-    if not re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", text):
+    exponent = r"([eE][+-]?[0-9]+)?" if wire_type.print.endswith("g") else ""
+    if not re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)" + exponent, text):
         raise Refused(name, "word")
     number = float(text)
-    judged = struct.unpack("<f", struct.pack("<f", number))[0] if wire_type.single_precision else number
-    too_low = wire_type.low is not None and judged < wire_type.low
-    too_high = wire_type.high is not None and judged > wire_type.high
-    if too_low or too_high or (wire_type.above is not None and judged <= wire_type.above):
-        raise Refused(name, "range")
+    for judged in (number, _single(number) if wire_type.single_precision else number):
+        too_low = wire_type.low is not None and judged < wire_type.low
+        too_high = wire_type.high is not None and judged > wire_type.high
+        endless = wire_type.finite and math.isinf(judged)
+        if too_low or too_high or endless or (wire_type.above is not None and judged <= wire_type.above):
+            raise Refused(name, "range")
     return number
+
+
+def _single(number: float) -> float:
+    """The value as single precision keeps it; infinite when it is too large for that."""
+    try:
+        return float(struct.unpack("<f", struct.pack("<f", number))[0])
+    except OverflowError:
+        return math.copysign(math.inf, number)
 
 
 def _check_rules(reading: _Reading) -> None:
@@ -223,21 +287,16 @@ def _check_rules(reading: _Reading) -> None:
             raise Refused(entry.field, "range")
 
 
-def _read_payloads(model: Model, reading: _Reading, rest: bytes, refused: Refused | None) -> None:
-    payloads: tuple[Payload, ...] = reading.message.payloads
-    if not payloads:
-        return
-    for payload in payloads:
-        size = reading.values.get(payload.size, 0)
-        if not isinstance(size, int):
-            return
+def _read_payloads(model: Model, reading: _Reading, rest: bytes, sizes: dict[str, int]) -> None:
+    for payload in reading.message.payloads:
+        size = sizes[payload.attribute]
         if len(rest) < size:
-            raise refused or Refused("", "truncated")
+            raise Refused("", "truncated")
         reading.values[payload.attribute], rest = rest[:size], rest[size:]
     terminator = model.framing.payload_terminator.encode("ascii")
-    if rest[: len(terminator)] != terminator:
-        if refused is not None and not rest:
-            raise refused
+    if reading.message.payloads and not rest:
+        raise Refused("", "truncated")
+    if reading.message.payloads and not rest.startswith(terminator):
         raise Refused("", "terminator")
 
 
