@@ -24,6 +24,7 @@ from server.chat import (
 from server.chat.messages import ReplayedCall
 from server.chat.policy import answer_outcome, chat_pipeline
 from server.chat.tools import ToolDeclaration, ToolUse
+from server.text import ContentDelta
 
 from .faults import fault, refused
 
@@ -335,3 +336,10 @@ def test_b47_only_a_stop_of_the_client_is_reported_as_one(
     pipeline.feed(data)
     pipeline.finish()
     assert (answer_outcome(pipeline, stop.from_client), pipeline.stop_sequence) == (outcome, sequence)
+
+
+def test_a_family_without_reasoning_has_its_text_left_whole() -> None:
+    pipeline = chat_pipeline(
+        chat_stop_policy([], False, OLMOE), read_thinking({"type": "enabled"}, OLMOE), ToolUse(), False
+    )
+    assert pipeline.feed(b"a<think>b</think>") == [ContentDelta("a<think>b</think>")]

@@ -284,6 +284,7 @@ def test_thinking_that_is_on_has_its_block_even_when_the_model_did_not_think(
 
 
 def test_an_empty_answer_has_no_block() -> None:
+    assert MessageEvents(identifier="m", model="m", thinking=True, tools=True).piece(StopMatched()) == b""
     assert [name for name, _ in message_stream([])] == ["message_start", "message_delta", "message_stop"]
 
 

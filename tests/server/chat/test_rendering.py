@@ -239,6 +239,12 @@ def test_a_failing_template_is_a_server_fault(caplog: pytest.LogCaptureFixture) 
     assert "UndefinedError" in caplog.text
 
 
+def test_a_template_that_is_no_text_stops_the_start(tmp_path: Path) -> None:
+    (tmp_path / "chat_template.jinja").write_bytes(b"\xff\xfe")
+    with pytest.raises(TemplateFailure, match="cannot be read"):
+        ChatRenderer.load(tmp_path, GLM)
+
+
 @pytest.mark.parametrize(
     "files",
     [

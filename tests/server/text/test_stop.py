@@ -152,6 +152,13 @@ def test_an_earlier_start_wins_over_an_earlier_end() -> None:
     assert filtered(singles("abcd"), ["abcde", "bcd"])[:2] == ("a", "bcd")
 
 
+@pytest.mark.parametrize("rest, text, stop", [("X", "a", "bcd"), ("e", "", "abcde")])
+def test_a_long_piece_decides_between_a_match_and_an_earlier_start(rest: str, text: str, stop: str) -> None:
+    stops = ["abcde", "bcd"]
+    assert filtered(["abcd", rest * 300], stops)[:2] == (text, stop)
+    assert filtered(["abcd" + rest * 300], stops)[:2] == (text, stop)
+
+
 def test_leading_markers_go_with_their_blanks_and_later_ones_stop() -> None:
     assert filtered([" \n<|us", "er|> <|observation|>", "answer<|user|>x"], GLM, True) == (
         "answer",

@@ -326,3 +326,10 @@ def test_salvage_never_touches_a_call_with_arguments_or_without_a_body() -> None
 def test_a_schema_that_is_not_understood_declares_nothing(schema: object) -> None:
     signature = ToolSignature.from_schema("f", schema)
     assert signature.types == {}
+
+
+def test_salvage_is_off_unless_asked_for() -> None:
+    assert Pipeline(tools=[F]).feed(b"<tool_call>f(Rome)</tool_call>") == [ToolCall("f", "{}")]
+    assert Pipeline(tools=[F], salvage=True).feed(b"<tool_call>f(Rome)</tool_call>") == [
+        ToolCall("f", '{"x":"Rome"}')
+    ]
