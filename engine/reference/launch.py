@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.reference.errors import LaunchError
-from generated import limits
-from generated.launch import CTX, KV_SLOTS, NGEN, SEED, SNAP
+from generated import launch, limits
 
+_MOST = 2**63 - 1
 _THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
 _SMALL_WEIGHTS_BYTES = 64 << 20
 """Below this the weights are read faster by one thread than two threads can be brought together for each
@@ -37,25 +37,30 @@ def read_launch(arguments: Sequence[str], environment: Mapping[str, str]) -> Lau
     `cap` bounds an expert cache, which a dense model does not have; it is checked and otherwise without
     effect.
     """
-    if len(arguments) > 2:
-        raise LaunchError(f"expected one argument, the cache bound, not {len(arguments) - 1}")
-    if len(arguments) == 2:
-        _integer("cache bound", arguments[1], 0)
-    snapshot = environment.get(SNAP)
+    if len(arguments) > 1 + len(launch.ARGUMENTS):
+        raise LaunchError(
+            f"expected no more arguments than [{', '.join(launch.ARGUMENTS)}], not {arguments[1:]}"
+        )
+    for name, text in zip(launch.ARGUMENTS, arguments[1:], strict=False):
+        _integer(name, text, 0)
+    snapshot = environment.get(launch.SNAP)
     if not snapshot:
-        raise LaunchError(f"{SNAP} must name the model directory")
-    optional = {name: environment[name] for name in (NGEN, CTX, SEED, KV_SLOTS) if environment.get(name)}
-    if NGEN in optional:
-        _integer(NGEN, optional[NGEN], 0)
+        raise LaunchError(f"{launch.SNAP} must name the model directory")
+
+    def given(name: str, least: int, most: int = _MOST) -> int | None:
+        text = environment.get(name)
+        return _integer(name, text, least, most) if text else None
+
+    given(launch.NGEN, 0)  # the context bounds every request anyway
     return Launch(
         directory=Path(snapshot),
-        slots=_integer(KV_SLOTS, optional.get(KV_SLOTS, "1"), 1, limits.KV_SLOTS),
-        context=_integer(CTX, optional[CTX], 1) if CTX in optional else None,
-        seed=_integer(SEED, optional[SEED], 0) if SEED in optional else None,
+        slots=given(launch.KV_SLOTS, 1, limits.KV_SLOTS) or 1,
+        context=given(launch.CTX, 1),
+        seed=given(launch.SEED, 0),
     )
 
 
-def _integer(name: str, text: str, least: int, most: int = 2**63 - 1) -> int:
+def _integer(name: str, text: str, least: int, most: int = _MOST) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= len(str(most)) and least <= int(text) <= most):
         raise LaunchError(f"{name} must be an integer from {least} to {most}, not {text!r}")
     return int(text)

@@ -20,6 +20,7 @@ import pytest
 from engine.reference.__main__ import main
 from engine.reference.checkpoint import bfloat16_to_float32
 from engine.reference.launch import choose_threads
+from generated import launch as names
 from tests.engine.checkpoints import RECIPES, random_tensors, write_checkpoint, write_safetensors
 from tests.engine.engine_process import ROOT
 
@@ -171,7 +172,7 @@ FAULTS: dict[str, tuple[Callable[[Path], None], str]] = {
 
 def launch(monkeypatch: pytest.MonkeyPatch, arguments: list[str], environment: dict[str, str]) -> int:
     """Run the engine's entry point in this process with exactly these launch parameters."""
-    for name in ("SNAP", "NGEN", "KV_SLOTS", "CTX", "SEED"):
+    for name in (names.SNAP, names.NGEN, names.KV_SLOTS, names.CTX, names.SEED):
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
@@ -213,8 +214,8 @@ def test_faulty_model_directory(
         (["0"], {"KV_SLOTS": "two"}, r"KV_SLOTS must be an integer"),
         (["0"], {"SEED": "1.5"}, r"SEED must be an integer"),
         (["0"], {"NGEN": "many"}, r"NGEN must be an integer"),
-        (["-1"], {}, r"cache bound must be an integer from 0 to \d+, not '-1'"),
-        (["0", "1"], {}, r"expected one argument, the cache bound, not 2"),
+        (["-1"], {}, r"cap must be an integer from 0 to \d+, not '-1'"),
+        (["0", "1"], {}, r"expected no more arguments than \[cap\], not \['0', '1'\]"),
     ],
 )
 def test_faulty_launch_parameters(
