@@ -18,7 +18,7 @@ from server.api.checks import (
     wanted_slot,
 )
 from server.api.gateway import Gateway
-from server.api.generation import Gathered, Streamed
+from server.api.generation import Gathered, Parked, Streamed
 from server.api.options import OptionHooks, Options
 from server.api.prompts import within_limit
 from server.api.views import JSON_HEADERS, Body
@@ -40,6 +40,7 @@ from server.http.exchange import Exchange
 from server.logprobs import chat_content
 from server.sse import compact_json
 from server.text import Piece, Pipeline, Thinking
+from server.wire.events import Submission
 
 ENDPOINT = "POST /v1/chat/completions"
 PARAM = "messages"
@@ -66,17 +67,30 @@ class Chat:
         admission, granted = admitted(gateway.scheduler, exchange, slot)
         dialect = _ChatStream(request, gateway.model.id, visible_keepalive=gateway.settings.visible_keepalive)
         run = Streamed(exchange, admission, request.pipeline(), dialect, gateway.keepalive)
-        run.launch(gateway.engine, request.options.submission(request.prompt, granted, prompt_param=PARAM))
+        run.launch(gateway.engine, request.submission(granted))
 
     def _answer(self, exchange: Exchange, request: _ChatRequest, slot: int | None) -> None:
-        scored = bool(request.options.logprobs)
-        with holding_slot(self._gateway.scheduler, exchange, slot) as (admission, granted):
-            run = Gathered(exchange.request_id, lambda pending: request.pipeline(), scored=scored)
-            exchange.client.on_gone(run.cancel)
-            run.start(
-                self._gateway.engine, request.options.submission(request.prompt, granted, prompt_param=PARAM)
-            )
-            done = run.wait()
+        gateway = self._gateway
+        if request.options.logprobs:
+            with holding_slot(gateway.scheduler, exchange, slot) as (admission, granted):
+                scored = Gathered(exchange.request_id, request.pipeline, scored=True)
+                exchange.client.on_gone(scored.cancel)
+                scored.start(gateway.engine, request.submission(granted))
+                done = scored.wait()
+            self._respond(exchange, request, scored, done, wait_ms(admission))
+            return
+        admission, granted = admitted(gateway.scheduler, exchange, slot)
+
+        def answer(run: Gathered, done: Done) -> None:
+            self._respond(exchange, request, run, done, wait_ms(admission))
+
+        Parked(exchange, admission, request.pipeline, answer).launch(
+            gateway.engine, request.submission(granted)
+        )
+
+    def _respond(
+        self, exchange: Exchange, request: _ChatRequest, run: Gathered, done: Done, queue_wait: int
+    ) -> None:
         usage = usage_of(done)
         exchange.note(prompt_tokens=usage.prompt, completion_tokens=usage.completion)
         head = {
@@ -87,7 +101,7 @@ class Chat:
         }
         written = [compact_json(head)[:-1], b',"choices":[', *request.choice(run), b'],"usage":']
         written += [compact_json(usage.openai()), b"}"]
-        headers = [*JSON_HEADERS, (http.X_COLIBRI_QUEUE_WAIT_MS_HEADER, str(wait_ms(admission)))]
+        headers = [*JSON_HEADERS, (http.X_COLIBRI_QUEUE_WAIT_MS_HEADER, str(queue_wait))]
         exchange.respond(200, headers, written)
 
 
@@ -116,8 +130,12 @@ class _ChatRequest:
         prompt = gateway.renderer.prompt(self._messages, self._hooks.tool_use, self._thinking)
         self.prompt = within_limit(prompt.encode("utf-8"), PARAM)
 
-    def pipeline(self) -> Pipeline:
-        """A new pipeline for one generation."""
+    def submission(self, slot: int) -> Submission:
+        """The SUBMIT on one slot."""
+        return self.options.submission(self.prompt, slot, prompt_param=PARAM)
+
+    def pipeline(self, pending: bytes = b"") -> Pipeline:
+        """A new pipeline for one generation; chat has no echo, so nothing is ever pending."""
         return chat_pipeline(self.stop, self._thinking, self._hooks.tool_use, self._salvage)
 
     def choice(self, run: Gathered) -> list[bytes]:

@@ -27,7 +27,7 @@ from server.api.checks import (
     wanted_slot,
 )
 from server.api.gateway import Gateway
-from server.api.generation import Gathered, Streamed
+from server.api.generation import Gathered, Parked, Streamed
 from server.api.options import OptionHooks, Options
 from server.api.prompts import Prompt
 from server.api.views import JSON_HEADERS, Body
@@ -140,9 +140,21 @@ class _Run:
 
     def answer(self, prompt: Prompt, slot: int | None) -> None:
         """One prompt, as JSON."""
+        if not self.options.logprobs:
+            self._park(prompt, slot)
+            return
         with holding_slot(self._gateway.scheduler, self._exchange, slot) as (admission, granted):
             choice = self._generate(prompt, granted, 0)
         self._respond([choice], wait_ms(admission))
+
+    def _park(self, prompt: Prompt, slot: int | None) -> None:
+        admission, granted = admitted(self._gateway.scheduler, self._exchange, slot)
+
+        def answer(run: Gathered, done: Done) -> None:
+            self._respond([self._choice(run, done, 0)], wait_ms(admission))
+
+        run = Parked(self._exchange, admission, self._pipeline, answer)
+        run.launch(self._gateway.engine, self._submission(prompt, granted))
 
     def answer_batch(self, members: Sequence[Prompt], slot: int | None) -> None:
         """Several prompts on one slot, as JSON."""
@@ -182,7 +194,9 @@ class _Run:
         )
         self._exchange.client.on_gone(run.cancel)
         run.start(self._gateway.engine, self._submission(prompt, slot))
-        done = run.wait()
+        return self._choice(run, run.wait(), index)
+
+    def _choice(self, run: Gathered, done: Done, index: int) -> _Choice:
         text = "".join(piece.text for piece in run.pieces() if isinstance(piece, ContentDelta))
         reason = run.pipeline.finish_reason if self.options.max_tokens else "length"
         if not self.options.logprobs:

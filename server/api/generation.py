@@ -18,6 +18,7 @@ from generated.errors import ApiError
 from generated.frames import Data, Done, Echo, Tool
 from server.api.admission import wait_ms
 from server.api.keepalive import KeepaliveTimer
+from server.api.refusal import refuse
 from server.http.exchange import ClientGone, Exchange, ResponseStream
 from server.logprobs import EchoRecords, Record, Records
 from server.scheduler import Admission
@@ -118,6 +119,7 @@ class Gathered(EngineRun):
         self.pending = b""
         """Bytes the pipeline began with: the unfinished character at the end of an echoed prompt."""
         self.done: Done | None = None
+        """The frame that ended the generation; None before that, and for one that failed or was cancelled."""
 
     def wait(self) -> Done:
         """Block until the end. Raises the ApiError of a failure, or ClientGone when the client left."""
@@ -186,6 +188,62 @@ class Gathered(EngineRun):
         return pipeline
 
 
+class Parked(Gathered):
+    """A generation whose whole answer is sent by the engine's reader thread: no worker waits for it.
+
+    For answers that are cheap to write; those with log probabilities are not.
+    """
+
+    def __init__(
+        self,
+        exchange: Exchange,
+        admission: Admission,
+        make_pipeline: Callable[[bytes], Pipeline],
+        answer: Callable[[Gathered, Done], None],
+    ) -> None:
+        """``answer(run, done)`` sends the answer of a generation that ended in order."""
+        super().__init__(exchange.request_id, make_pipeline)
+        self._exchange = exchange
+        self._admission = admission
+        self._answer = answer
+
+    def launch(self, engine: EngineClient, submission: Submission) -> None:
+        """Detach the exchange from its worker and submit."""
+        launch(self, self._exchange, self._admission, engine, submission)
+
+    def on_done(self, done: Done) -> None:
+        self._admission.release()
+        try:
+            super().on_done(done)
+            self._answer(self, done)
+        except Exception:
+            logger.exception("%s could not be answered", self._request_id)
+            self._exchange.refuse(errors.engine_error())
+
+    def on_cancelled(self) -> None:
+        self._admission.release()
+
+    def on_failure(self, error: ApiError) -> None:
+        self._admission.release()
+        super().on_failure(error)
+        refuse(self._exchange, error)
+
+
+def launch(
+    run: EngineRun, exchange: Exchange, admission: Admission, engine: EngineClient, submission: Submission
+) -> None:
+    """Detach the exchange from its worker and submit; from here on the engine's reader thread answers."""
+    exchange.detach()
+    try:
+        run.start(engine, submission)
+    except Exception:
+        logger.exception("%s could not be submitted", exchange.request_id)
+        admission.release()
+        exchange.refuse(errors.engine_error())
+        return
+    exchange.client.on_gone(run.cancel)
+
+
 class StreamDialect(Protocol):
     """What the events of one kind of stream look like, as bytes."""
 
@@ -230,16 +288,8 @@ class Streamed(EngineRun):
         self.last_write = 0.0
 
     def launch(self, engine: EngineClient, submission: Submission) -> None:
-        """Detach the exchange from its worker and submit; from here on the engine's reader thread answers."""
-        self._exchange.detach()
-        try:
-            self.start(engine, submission)
-        except Exception:
-            logger.exception("%s could not be submitted", self._request_id)
-            self._leave()
-            self._exchange.refuse(errors.engine_error())
-            return
-        self._exchange.client.on_gone(self.cancel)
+        """Detach the exchange from its worker and submit."""
+        launch(self, self._exchange, self._admission, engine, submission)
 
     def on_accept(self, prompt_tokens: int | None) -> None:
         if prompt_tokens is not None:
@@ -293,7 +343,7 @@ class Streamed(EngineRun):
         with self._lock:
             stream, self._stream = self._stream, None
             if stream is None:
-                self._exchange.refuse(error)
+                refuse(self._exchange, error)
                 return
             if self._held:
                 self._write(stream, b"".join(self._held))

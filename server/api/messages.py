@@ -6,11 +6,11 @@ from typing import Any
 
 from generated import http
 from generated.frames import Done
-from server.api.admission import admitted, holding_slot, wait_ms
+from server.api.admission import admitted, wait_ms
 from server.api.answers import usage_of
 from server.api.checks import Values, field_environment, require_model, run_order, wanted_slot
 from server.api.gateway import Gateway
-from server.api.generation import Gathered, Streamed
+from server.api.generation import Gathered, Parked, Streamed
 from server.api.options import Options
 from server.api.prompts import within_limit
 from server.api.token_count import TokenCounter
@@ -35,6 +35,7 @@ from server.chat import (
 from server.http.exchange import Exchange
 from server.sse import compact_json
 from server.text import Piece, Pipeline
+from server.wire.events import Submission
 
 ENDPOINT = "POST /v1/messages"
 COUNT_ENDPOINT = "POST /v1/messages/count_tokens"
@@ -72,20 +73,21 @@ class Messages:
         admission, granted = admitted(gateway.scheduler, exchange, slot)
         dialect = _MessageStream(request, gateway.model.id)
         run = Streamed(exchange, admission, request.pipeline(), dialect, gateway.keepalive)
-        run.launch(gateway.engine, request.options.submission(request.prompt, granted, prompt_param=PARAM))
+        run.launch(gateway.engine, request.submission(granted))
 
     def _answer(self, exchange: Exchange, request: _MessageRequest, slot: int | None) -> None:
-        with holding_slot(self._gateway.scheduler, exchange, slot) as (admission, granted):
-            run = Gathered(exchange.request_id, lambda pending: request.pipeline())
-            exchange.client.on_gone(run.cancel)
-            run.start(
-                self._gateway.engine, request.options.submission(request.prompt, granted, prompt_param=PARAM)
-            )
-            done = run.wait()
-        usage = usage_of(done)
-        exchange.note(prompt_tokens=usage.prompt, completion_tokens=usage.completion)
-        headers = [*JSON_HEADERS, (http.X_COLIBRI_QUEUE_WAIT_MS_HEADER, str(wait_ms(admission)))]
-        exchange.respond(200, headers, compact_json(request.message(run, done, self._gateway.model.id)))
+        gateway = self._gateway
+        admission, granted = admitted(gateway.scheduler, exchange, slot)
+
+        def answer(run: Gathered, done: Done) -> None:
+            usage = usage_of(done)
+            exchange.note(prompt_tokens=usage.prompt, completion_tokens=usage.completion)
+            headers = [*JSON_HEADERS, (http.X_COLIBRI_QUEUE_WAIT_MS_HEADER, str(wait_ms(admission)))]
+            exchange.respond(200, headers, compact_json(request.message(run, done, gateway.model.id)))
+
+        Parked(exchange, admission, request.pipeline, answer).launch(
+            gateway.engine, request.submission(granted)
+        )
 
 
 class _Conversation:
@@ -153,8 +155,12 @@ class _MessageRequest:
         """The messages as the choice of a slot wants them."""
         return plain_messages(self._conversation.messages)
 
-    def pipeline(self) -> Pipeline:
-        """A new pipeline for one generation."""
+    def submission(self, slot: int) -> Submission:
+        """The SUBMIT on one slot."""
+        return self.options.submission(self.prompt, slot, prompt_param=PARAM)
+
+    def pipeline(self, pending: bytes = b"") -> Pipeline:
+        """A new pipeline for one generation; there is no echo, so nothing is ever pending."""
         conversation = self._conversation
         return chat_pipeline(self.stop, conversation.thinking, conversation.tool_use, self._salvage)
 

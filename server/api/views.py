@@ -6,18 +6,18 @@ envelope of the path.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, cast
 
-from flask import Flask, request
+from flask import Flask, Response, request
 
 from generated.errors import ApiError
 from server.api.body import read_object
+from server.api.refusal import refuse
 from server.http.exchange import ENVIRON_KEY, ClientGone, Exchange
-from server.http.refusals import speaks_anthropic
 
 Body = dict[str, Any]
-View = Callable[..., Callable[..., Iterable[bytes]]]
+View = Callable[..., Response]
 
 JSON_HEADERS = (("Content-Type", "application/json"),)
 
@@ -30,10 +30,10 @@ def current_exchange() -> Exchange:
 def post_view(handler: Callable[[Exchange, Body], None]) -> View:
     """A view that reads the JSON body for ``handler``."""
 
-    def view() -> Callable[..., Iterable[bytes]]:
+    def view() -> Response:
         exchange = current_exchange()
         handler(exchange, read_object(request.get_data(cache=False)))
-        return exchange.placeholder()
+        return _answered(exchange)
 
     view.__name__ = handler.__qualname__
     return view
@@ -42,10 +42,10 @@ def post_view(handler: Callable[[Exchange, Body], None]) -> View:
 def get_view(handler: Callable[..., None]) -> View:
     """A view for ``handler(exchange, **path parameters)``."""
 
-    def view(**parameters: str) -> Callable[..., Iterable[bytes]]:
+    def view(**parameters: str) -> Response:
         exchange = current_exchange()
         handler(exchange, **parameters)
-        return exchange.placeholder()
+        return _answered(exchange)
 
     view.__name__ = handler.__qualname__
     return view
@@ -60,22 +60,23 @@ def install_error_handlers(application: Flask) -> None:
     application.register_error_handler(ClientGone, _client_gone)
 
 
-def _refuse(error: ApiError) -> Callable[..., Iterable[bytes]]:
+def _refuse(error: ApiError) -> Response:
     exchange = current_exchange()
-    if speaks_anthropic(exchange.record.method, exchange.record.path):
-        error = naming_its_param(error)
-    exchange.note(reason=error.message)
-    exchange.refuse(error)
-    return exchange.placeholder()
+    refuse(exchange, error)
+    return _answered(exchange)
 
 
-def _client_gone(error: ClientGone) -> Callable[..., Iterable[bytes]]:
-    return current_exchange().placeholder()
+def _client_gone(error: ClientGone) -> Response:
+    return _answered(current_exchange())
 
 
-def naming_its_param(error: ApiError) -> ApiError:
-    """The error with its param in the message: the Anthropic envelope has no other place for it."""
-    param = error.param
-    if param is None or param in error.message or error.anthropic_message != error.message:
-        return error
-    return error.relabelled(param=param, prefix=f"{param}: ")
+_NOTHING = Response(status=204)
+
+
+def _answered(exchange: Exchange) -> Response:
+    """What a view returns when the exchange is answered already, or going to be: it is not looked at.
+
+    Stands for ``exchange.placeholder()``, which Flask would have to run to make a response of it.
+    """
+    exchange.promised = True
+    return _NOTHING
