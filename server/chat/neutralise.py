@@ -39,6 +39,7 @@ class Neutraliser:
         self._replace_single = re.compile(f"[{''.join(map(re.escape, single))}]" if single else "(?!)").sub
         # Only the first character is consumed, so a token that begins inside another one is found as well.
         starts = sorted({token[0] for token in longer})
+        self._first_characters = frozenset(token[0] for token in self.tokens)
         branches = (
             f"{re.escape(start)}(?={'|'.join(re.escape(token[1:]) for token in longer if token[0] == start)})"
             for start in starts
@@ -48,7 +49,10 @@ class Neutraliser:
 
     def text(self, text: str) -> str:
         """`text` with every control token in it broken."""
-        return self._separate(self._behind_first, self._replace_single(_REPLACEMENT, text))
+        for character in self._first_characters:
+            if character in text:
+                return self._separate(self._behind_first, self._replace_single(_REPLACEMENT, text))
+        return text
 
     def value(self, value: Any) -> Any:
         """A JSON value with every string in it, keys included, treated like text."""
