@@ -103,7 +103,10 @@ def interpret(model: Model, message: Message, data: bytes) -> dict[str, Value]:
     sizes = _sizes(message, words[1:])
     if refused is not None and (message.direction == "frame" or sizes is None):
         raise refused
-    _read_payloads(model, reading, rest, sizes or {})
+    if (
+        sizes is not None
+    ):  # None without a refusal: a size at no fixed place, which is a lint error of its own
+        _read_payloads(model, reading, rest, sizes)
     if refused is not None:
         raise refused
     return reading.values
@@ -199,7 +202,9 @@ def _sizes(message: Message, words: list[str]) -> dict[str, int] | None:
     places = {name: place for place, name in enumerate(_fixed_places(message.layout.parts))}
     sizes = {}
     for payload in message.payloads:
-        place = places[payload.size]
+        place = places.get(payload.size)
+        if place is None:
+            return None
         if place >= len(words):
             if not message.field(payload.size).optional:
                 return None

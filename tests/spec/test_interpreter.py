@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from codegen.interpret import Refused, interpret
 from codegen.model import Message, Model
@@ -63,3 +65,41 @@ def test_every_vector_has_the_verdict_the_layout_gives(model: Model, file: str) 
             wrong.append((vector["name"], vector["shown"], expected, found, different))
     assert wrong == []
     assert len(vectors) > 250
+
+
+WORDS = st.sampled_from(
+    [
+        "0",
+        "1",
+        "-1",
+        "7",
+        "99999999999999999999",
+        "1e999",
+        "nan",
+        "x",
+        "=",
+        "ids=1",
+        "logprobs=",
+        "\x7f",
+        "0a",
+    ]
+)
+
+
+@given(
+    index=st.integers(0, 100),
+    words=st.lists(WORDS | st.text(max_size=3), max_size=12),
+    rest=st.binary(max_size=8),
+)
+def test_any_bytes_are_values_or_a_refusal(model: Model, index: int, words: list[str], rest: bytes) -> None:
+    messages = (*model.frames, *model.commands, model.handshake.message)
+    message = messages[index % len(messages)]
+    data = " ".join([message.layout.kind, *words]).encode() + b"\n" + rest
+    try:
+        values = interpret(model, message, data)
+    except Refused as refused:
+        known = {field.name for field in message.fields} | {key.name for key in message.keys}
+        assert refused.field in known | {""} or refused.rule == "unknown_key"
+    else:
+        required = {field.attribute for field in message.fields if not field.optional}
+        assert required <= set(values)

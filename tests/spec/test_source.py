@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from codegen.findings import Findings, Location, SpecRejected
+from codegen.lint import lint_model
 from codegen.resolve import load_model
 from codegen.source import MAX_SOURCE_BYTES, Mapping, Scalar, Sequence, load_tree
 
@@ -112,8 +113,10 @@ def test_a_mutilated_spec_is_accepted_or_rejected_never_a_traceback(
     """Lines of the real spec removed and odd ones put in: a model, or findings with places in the file."""
     path = tmp_path / "mutilated.yaml"
     path.write_text("".join([*LINES[:start], insert, *LINES[start + count :]]), encoding="utf-8")
+    findings = Findings()
     try:
-        load_model(path, name="s.yaml")
+        lint_model(load_model(path, name="s.yaml", findings=findings), findings)
     except SpecRejected as rejected:
-        assert rejected.findings.has_errors
-        assert all(1 <= finding.location.line <= len(LINES) + 2 for finding in rejected.findings)
+        assert rejected.findings is findings
+        assert findings.has_errors
+    assert all(1 <= finding.location.line <= len(LINES) + 2 for finding in findings)
