@@ -33,7 +33,7 @@ RENDER_SECONDS = 2.0
 _LARGEST_NUMBER_BITS = 4096
 _LARGEST_INDENT = 16
 _deadline: ContextVar[float] = ContextVar("deadline")
-_find_wide_format = re.compile(r"[0-9]{4}|\{[^{}]*\{").search
+_find_wide_format = re.compile(r"[0-9]{4}|\{[^{}]*\{|%[^%a-zA-Z]*\*").search
 _REMOVED_GLOBALS = ("lipsum",)
 _REMOVED_FILTERS = ("center", "format", "wordwrap", "pprint", "urlize", "xmlattr")
 _REMOVED_METHODS = frozenset({"center", "expandtabs", "ljust", "rjust", "zfill", "encode", "to_bytes"})
@@ -140,8 +140,8 @@ class ChatSandbox(ImmutableSandboxedEnvironment):
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         """The operators that can grow a value without a loop."""
         check_time()
-        if operator == "%" and isinstance(left, str):
-            raise TemplateFailure("the chat template formats a string with %, which is not served")
+        if operator == "%" and isinstance(left, str) and _find_wide_format(left) is not None:
+            raise TemplateFailure("the chat template formats to a large or computed width")
         if operator in ("*", "**"):
             _check_growth(operator, left, right)
         return _bounded(super().call_binop(context, operator, left, right))

@@ -36,6 +36,23 @@ def rendered(source: str) -> str:
             "3",
         ),
         ("{% for m in messages %}{{ loop.length }}{% endfor %}", "22"),
+        (
+            "{{ messages[1:][0].role }}{{ messages[::-1] | map(attribute='content') | join(',') }}",
+            "assistantyo,Hi",
+        ),
+        (
+            "{% for k, v in {'a': 1}.items() %}{{ k }}={{ v }}{% endfor %}{{ {'b': 2} | items | list }}",
+            "a=1[('b', 2)]",
+        ),
+        ("{{ 'a</t>b'.split('</t>')[-1].lstrip('b') ~ '%02d' % 5 ~ 'x'.replace('x', 'y') | upper }}", "05Y"),
+        (
+            "{{ messages | selectattr('role', 'equalto', 'user') | list | length }}{{ messages is iterable }}",
+            "1True",
+        ),
+        (
+            "{{ messages[0].nothing is defined }}{{ messages[0].nothing or 'n' }}{{ none is none }}",
+            "FalsenTrue",
+        ),
         ("{% generation %}x{{ messages[0].content }}{% endgeneration %}", "xHi"),
         (
             "{% for m in messages %}{{ loop.previtem.role ~ '>' if loop.previtem }}{{ m.role }}{% endfor %}",
@@ -117,6 +134,7 @@ def test_a_template_that_does_not_end_is_stopped(source: str) -> None:
         "{{ 10 ** 3000 * 10 ** 3000 }}",
         "{% for i in range(9999) %}{{ 'a' * 9999 }}{% endfor %}",
         "{{ '%999999999d' % 1 }}",
+        "{{ '%*d' % (10 ** 9, 1) }}",
         "{{ 'x'.ljust(10 ** 9) }}",
         "{{ '{:999999999}'.format(1) }}",
         "{{ '{:{}}'.format(1, 10 ** 9) }}",
