@@ -243,5 +243,6 @@ def test_reused_descriptors_never_cancel_a_newer_request(serve, request_bytes):
     for thread in threads:
         thread.join()
     assert failures == []
-    outcomes = [site.record().outcome for _ in range(site.begun)]
-    assert outcomes.count(OK) >= 2 * rounds
+    completed = 0
+    while completed < 2 * rounds:  # runs dry, loudly, when one of them ended otherwise
+        completed += site.record().outcome == OK
