@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 
 from flask import Flask
 
@@ -22,6 +23,7 @@ from server.chat.renderer import ChatRenderer
 from server.chat.sandbox import TemplateFailure
 from server.engines import engine_launch
 from server.http.config import HttpConfig, Route
+from server.http.routes import contract_routes
 from server.http.server import HttpServer
 from server.metrics import Metrics
 from server.model import ModelError, ServedModel
@@ -114,12 +116,11 @@ def _views(gateway: Gateway) -> dict[tuple[str, str], View]:
 
 
 def routes() -> tuple[Route, ...]:
-    """What the HTTP layer lets through, from the spec's endpoints."""
-    methods: dict[str, set[str]] = {}
-    for route in http.ROUTES:
-        methods.setdefault(route.path, set()).add(route.method)
-    public = EMPTY_WITHOUT_KEY | set(http.OPEN_PATHS)
-    return tuple(Route(path, frozenset(allowed), path not in public) for path, allowed in methods.items())
+    """What the HTTP layer lets through."""
+    return tuple(
+        replace(route, needs_key=False) if route.path in EMPTY_WITHOUT_KEY else route
+        for route in contract_routes()
+    )
 
 
 def create_server(gateway: Gateway) -> HttpServer:

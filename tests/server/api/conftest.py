@@ -11,7 +11,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +80,7 @@ class Gateway:
         self._log_path = directory / "engine.log"
         self._seq = 0
         self._scripts: list[list[str]] = []
+        self._match: list[list[Any]] = []
         environment = {
             **os.environ,
             **environ,
@@ -87,7 +88,8 @@ class Gateway:
             "SCRIPTED_ENGINE_LOG": str(self._log_path),
         }
         given = {"engine": str(SCRIPTED_ENGINE), "port": "0", **flags}
-        settings = resolve(given, environment)
+        # one second of pause before a restart is for operators; nothing of the contract hangs on it
+        settings = replace(resolve(given, environment), restart_backoff_first=0.01)
         served = load_model(str(model), model_id="test-model", arch=settings.arch, context=None)
         self.parts = build_gateway(settings, served, environment)
         self.server = create_server(self.parts)
@@ -105,12 +107,21 @@ class Gateway:
 
     # -- the engine ------------------------------------------------------------------------------------------
 
-    def plan(self, *scripts: list[str], release: int = 0) -> None:
-        """One script per SUBMIT, the last one again and again; without scripts the engine's own default."""
+    def plan(self, *scripts: list[str], match: dict[str, list[str]] | None = None, release: int = 0) -> None:
+        """One script per SUBMIT, the last one again and again; without scripts the engine's own default.
+
+        ``match``: scripts for prompts that contain a text, tried first.
+        """
         if not release:
             self._seq += 1
             self._scripts = list(scripts)
-        plan: dict[str, Any] = {"seq": self._seq, "release": release, "repeat_last": True}
+            self._match = [[text, script] for text, script in (match or {}).items()]
+        plan: dict[str, Any] = {
+            "seq": self._seq,
+            "release": release,
+            "repeat_last": True,
+            "match": self._match,
+        }
         if self._scripts:
             plan["script"] = self._scripts
         temporary = self._plan_path.with_suffix(".new")
