@@ -13,15 +13,18 @@ from numpy.typing import NDArray
 
 from engine.reference.kernels import Floats
 
+_ROUNDING = 1 - 1e-6
+"""Keeps the rounding of a bound to float32 on the safe side."""
+
 
 class Sampler:
     """Temperature and nucleus sampling of one request."""
 
     def __init__(self, temperature: float, top_p: float, seed: Sequence[int]) -> None:
-        """`temperature` 0 is greedy; `top_p` in (0, 1] keeps the smallest set of most likely tokens with that
-        mass.
+        """`temperature` 0 is greedy, also what becomes 0 in single precision; `top_p` in (0, 1] keeps the
+        smallest set of most likely tokens with that mass.
         """
-        self._temperature = temperature
+        self._temperature = np.float32(temperature)
         self._top_p = top_p
         self._random = np.random.default_rng(list(seed))
 
@@ -29,23 +32,24 @@ class Sampler:
         """Token id drawn from logits of shape (vocabulary,); entries of -inf are never chosen."""
         if self._temperature == 0.0:
             return int(logits.argmax())
-        scaled = logits.astype(np.float64)
-        scaled -= scaled.max()
-        scaled /= self._temperature
-        weights = np.exp(scaled, out=scaled)
+        weights = logits - logits.max()
+        np.divide(weights, self._temperature, weights)
+        np.exp(weights, weights)
         if self._top_p >= 1.0:
-            return self._draw(np.cumsum(weights))
-        total = float(weights.sum())
-        # A token below this cannot be in the nucleus: all such tokens together weigh less than what it leaves
-        # out.
-        candidates = np.flatnonzero(weights >= total * (1.0 - self._top_p) / len(weights))
-        order = candidates[np.argsort(-weights[candidates], kind="stable")]
-        mass = np.cumsum(weights[order])
-        kept = int(np.searchsorted(mass, total * self._top_p)) + 1
-        return int(order[self._draw(mass[:kept])])
+            return self._draw(np.cumsum(weights, dtype=np.float64))
+        total = float(weights.sum(dtype=np.float64))
+        # A token below this cannot be in the nucleus: all such tokens together weigh less than what it
+        # leaves out.
+        threshold = np.float32(total * (1.0 - self._top_p) / len(weights) * _ROUNDING)
+        candidates = (weights >= threshold).nonzero()[0]
+        chances = weights[candidates].astype(np.float64)
+        order = (-chances).argsort(kind="stable")
+        mass = chances[order].cumsum()
+        kept = int(mass.searchsorted(total * self._top_p)) + 1
+        return int(candidates[order[self._draw(mass[:kept])]])
 
     def _draw(self, mass: NDArray[np.float64]) -> int:
-        place = int(np.searchsorted(mass, self._random.random() * mass[-1], side="right"))
+        place = int(mass.searchsorted(self._random.random() * mass[-1], side="right"))
         return min(place, len(mass) - 1)
 
 

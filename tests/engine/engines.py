@@ -5,7 +5,12 @@ for its absence.
 from __future__ import annotations
 
 import sys
+import tempfile
 from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+
+from engine.native.build import BuildError, build
 
 
 def reference() -> list[str] | str:
@@ -13,4 +18,13 @@ def reference() -> list[str] | str:
     return [sys.executable, "-m", "engine.reference"]
 
 
-ENGINES: Mapping[str, Callable[[], list[str] | str]] = {"reference": reference}
+@cache
+def native() -> list[str] | str:
+    """The C engine of this checkout, built from its sources as they are."""
+    try:
+        return [str(build(Path(tempfile.gettempdir()) / "colibri-native-tests"))]
+    except BuildError as error:
+        return str(error)
+
+
+ENGINES: Mapping[str, Callable[[], list[str] | str]] = {"reference": reference, "native": native}

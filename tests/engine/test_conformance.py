@@ -25,7 +25,11 @@ from tests.engine.engines import ENGINES
 
 PROMPT = "[gMASK]<sop><|user|>the other 12 in an hour<|assistant|><think></think>"
 LONG_PROMPT = "the other " * 60
-CONTEXT = BASE["max_position_embeddings"]
+CONTEXT = 1 << 15
+ENDURING = 30_000
+"""Tokens whose frames overflow the pipe: such a request is still in flight when its first DATA has been read,
+however fast the engine is.
+"""
 Start = Callable[..., EngineProcess]
 
 
@@ -36,7 +40,8 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     glm = RECIPES["glm"]
     return {
         "endless": write_checkpoint(
-            root / "endless", replace(glm, config={**glm.config, "eos_token_id": []})
+            root / "endless",
+            replace(glm, config={**glm.config, "eos_token_id": [], "max_position_embeddings": CONTEXT}),
         ),
         "llama": write_checkpoint(root / "llama", RECIPES["llama"]),
     }
@@ -207,25 +212,25 @@ def test_sampling_is_independent_of_the_batch(start: Start) -> None:
 
 def test_stop_ends_with_done(engine: EngineProcess, number: Callable[[], int]) -> None:
     request, after = number(), number()
-    engine.submit(request, PROMPT, 400)
+    engine.submit(request, PROMPT, ENDURING)
     engine.wait_for(lambda frame: frame.KIND == "DATA" and frame.id == request)
     engine.send(b"STOP %d\n" % request)
     engine.wait_ends([request])
     done = engine.of(request)[-1]
     assert (done.KIND, done.length_limited) == ("DONE", 0)
-    assert done.completion_tokens == len(engine.of(request)) - 2 < 400
+    assert done.completion_tokens == len(engine.of(request)) - 2 < ENDURING
     assert kinds(engine.ask(after, PROMPT, 2)) == ["ACCEPT", "DATA", "DONE"]
 
 
 def test_cancel_is_confirmed_and_frees_the_slot(engine: EngineProcess, number: Callable[[], int]) -> None:
     request, after = number(), number()
-    engine.submit(request, PROMPT, 400)
+    engine.submit(request, PROMPT, ENDURING)
     engine.wait_for(lambda frame: frame.KIND == "DATA" and frame.id == request)
     engine.send(b"CANCEL %d\n" % request + submit(after, PROMPT, 2))
     engine.wait_ends([request, after])
     assert engine.of(request)[-1].words == ("CANCELLED",)
     assert kinds(engine.of(after)) == ["ACCEPT", "DATA", "DONE"]
-    assert len(engine.of(request)) < 400
+    assert len(engine.of(request)) < ENDURING
 
 
 def test_cancel_and_stop_during_prefill(engine: EngineProcess, number: Callable[[], int]) -> None:
@@ -241,7 +246,7 @@ def test_cancel_and_stop_during_prefill(engine: EngineProcess, number: Callable[
 
 def test_errors_of_requests(engine: EngineProcess, number: Callable[[], int]) -> None:
     running, other = number(), number()
-    engine.submit(running, PROMPT, 300)
+    engine.submit(running, PROMPT, ENDURING)
     engine.submit(other, "x", 2)
     engine.wait_ends([other])
     assert engine.error(other) == ("SLOT_BUSY",)
