@@ -1,0 +1,260 @@
+#include "matrix.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base.h"
+
+#define CACHE_LINE 64u
+#define HUGE_PAGE (1u << 21u)
+#define GROUP_PANELS 4u
+
+// Multiply-adds that take about as long as waking a thread.
+#define WORTH_A_THREAD 60000u
+
+// Panels computed side by side: as many as leave registers for the sums of all rows.
+#if defined(__AVX512F__)
+#define FEW_ROWS_PANELS 4
+#define MANY_ROWS_PANELS 2
+#else
+#define FEW_ROWS_PANELS 2
+#define MANY_ROWS_PANELS 1
+#endif
+
+#if defined(__GNUC__) && !defined(__clang__)
+#define UNROLL _Pragma("GCC unroll 8")
+#else
+#define UNROLL _Pragma("unroll")
+#endif
+
+// Where a tile of results comes from and goes to. `weights` points at the first of its panels.
+typedef struct tile {
+    tensor_type type;
+    const void *weights;
+    size_t panel_stride;
+    size_t input_stride;
+    size_t depth;
+    const float *x;
+    size_t x_stride;
+    const float *bias;
+    float *out;
+    size_t out_stride;
+} tile;
+
+VECTOR_INLINE void load_weights(floats16 *to, tensor_type type, const void *weights, size_t at) {
+    if (type == TENSOR_F32) {
+        load_floats(to, (const float *)weights + at);
+    } else if (type == TENSOR_F16) {
+        load_halves(to, (const uint16_t *)weights + at);
+    } else {
+        load_brains(to, (const uint16_t *)weights + at);
+    }
+}
+
+/* The whole arithmetic of a product. `type`, `rows` and `panels` are constants wherever this is inlined. */
+VECTOR_INLINE void multiply_tile(const tile *job, tensor_type type, size_t rows, size_t panels) {
+    floats16 sums[TILE_ROWS][GROUP_PANELS];
+    UNROLL for (size_t panel = 0; panel < panels; panel++) {
+        floats16 start = {0.0f};
+        if (job->bias != NULL) {
+            load_floats(&start, job->bias + panel * LANES);
+        }
+        UNROLL for (size_t row = 0; row < rows; row++) { sums[row][panel] = start; }
+    }
+    for (size_t input = 0; input < job->depth; input++) {
+        floats16 weights[GROUP_PANELS];
+        UNROLL for (size_t panel = 0; panel < panels; panel++) {
+            load_weights(&weights[panel], type, job->weights, panel * job->panel_stride + input * job->input_stride);
+        }
+        UNROLL for (size_t row = 0; row < rows; row++) {
+            const float factor = job->x[row * job->x_stride + input];
+            UNROLL for (size_t panel = 0; panel < panels; panel++) { sums[row][panel] += weights[panel] * factor; }
+        }
+    }
+    UNROLL for (size_t row = 0; row < rows; row++) {
+        UNROLL for (size_t panel = 0; panel < panels; panel++) {
+            store_floats(job->out + row * job->out_stride + panel * LANES, &sums[row][panel]);
+        }
+    }
+}
+
+/* Results of `panels` panels, as many at a time as `together` says. */
+VECTOR_INLINE void multiply_panels(tile job, tensor_type type, size_t rows, size_t panels, size_t together) {
+    const size_t width = type == TENSOR_F32 ? sizeof(float) : sizeof(uint16_t);
+    size_t done = 0;
+    while (done < panels) {
+        const size_t step = panels - done >= together ? together : 1u;
+        if (step == together) {
+            multiply_tile(&job, type, rows, together);
+        } else {
+            multiply_tile(&job, type, rows, 1);
+        }
+        job.weights = (const char *)job.weights + step * job.panel_stride * width;
+        job.bias = job.bias == NULL ? NULL : job.bias + step * LANES;
+        job.out += step * LANES;
+        done += step;
+    }
+}
+
+#define ROWS_CASE(type, rows, together)                                                                                \
+    case rows:                                                                                                         \
+        multiply_panels(*job, type, rows, panels, together);                                                           \
+        break;
+
+#define DEFINE_MULTIPLY(name, type)                                                                                    \
+    static void name(const tile *job, size_t rows, size_t panels) {                                                    \
+        switch (rows) {                                                                                                \
+            ROWS_CASE(type, 1, FEW_ROWS_PANELS)                                                                        \
+            ROWS_CASE(type, 2, FEW_ROWS_PANELS)                                                                        \
+            ROWS_CASE(type, 3, FEW_ROWS_PANELS)                                                                        \
+            ROWS_CASE(type, 4, FEW_ROWS_PANELS)                                                                        \
+            ROWS_CASE(type, 5, MANY_ROWS_PANELS)                                                                       \
+            ROWS_CASE(type, 6, MANY_ROWS_PANELS)                                                                       \
+            ROWS_CASE(type, 7, MANY_ROWS_PANELS)                                                                       \
+            ROWS_CASE(type, 8, MANY_ROWS_PANELS)                                                                       \
+        default:                                                                                                       \
+            break;                                                                                                     \
+        }                                                                                                              \
+    }
+
+DEFINE_MULTIPLY(multiply_f32, TENSOR_F32)
+DEFINE_MULTIPLY(multiply_f16, TENSOR_F16)
+DEFINE_MULTIPLY(multiply_bf16, TENSOR_BF16)
+
+static void multiply_rows(const tile *job, size_t rows, size_t panels) {
+    if (job->type == TENSOR_F32) {
+        multiply_f32(job, rows, panels);
+    } else if (job->type == TENSOR_F16) {
+        multiply_f16(job, rows, panels);
+    } else {
+        multiply_bf16(job, rows, panels);
+    }
+}
+
+void panels_multiply(const panel_view *view, const float *x, size_t x_stride, size_t rows, float *out,
+                     size_t out_stride) {
+    const tile job = {TENSOR_F32, view->weights, view->panel_stride, view->input_stride, view->depth, x, x_stride, NULL,
+                      out, out_stride};
+    multiply_f32(&job, rows, view->panels);
+}
+
+// ---------------------------------------------------------------- whole matrices
+
+typedef struct product {
+    const matrix *values;
+    const float *x;
+    size_t x_stride;
+    size_t rows;
+    float *out;
+    size_t out_stride;
+} product;
+
+static size_t weight_size(tensor_type type) { return type == TENSOR_F32 ? sizeof(float) : sizeof(uint16_t); }
+
+/* Panel groups first .. end - 1, all rows of each while its weights are in the cache. */
+static void multiply_share(void *context, size_t first, size_t end, size_t thread) {
+    const product *const work = context;
+    const matrix *const values = work->values;
+    (void)thread;
+    for (size_t group = first; group < end; group++) {
+        const size_t panel = group * GROUP_PANELS;
+        const size_t panels = least(values->panels - panel, GROUP_PANELS);
+        for (size_t row = 0; row < work->rows; row += TILE_ROWS) {
+            const tile job = {values->type,
+                              (const char *)values->weights + panel * values->depth * LANES * weight_size(values->type),
+                              values->depth * LANES,
+                              LANES,
+                              values->depth,
+                              work->x + row * work->x_stride,
+                              work->x_stride,
+                              values->bias == NULL ? NULL : values->bias + panel * LANES,
+                              work->out + row * work->out_stride + panel * LANES,
+                              work->out_stride};
+            multiply_rows(&job, least(work->rows - row, TILE_ROWS), panels);
+        }
+    }
+}
+
+void matrix_multiply(const matrix *values, const float *x, size_t x_stride, size_t rows, float *out, size_t out_stride,
+                     thread_pool *pool) {
+    product work = {values, x, x_stride, rows, out, out_stride};
+    const size_t groups = (values->panels + GROUP_PANELS - 1u) / GROUP_PANELS;
+    const size_t adds = values->depth * LANES * GROUP_PANELS * rows;
+    threads_run(pool, multiply_share, &work, groups, WORTH_A_THREAD / most(adds, 1) + 1u);
+}
+
+// ---------------------------------------------------------------- loading
+
+static uint16_t stored_half(const tensor *from, uint64_t index) {
+    const unsigned char *at = from->data + 2u * index;
+    return (uint16_t)(at[0] | (unsigned)at[1] << 8u);
+}
+
+/* Puts one output's weights into its lane of its panel. */
+static void place_output(matrix *to, size_t output, const tensor *from, size_t row, float *scratch) {
+    const size_t start = output / LANES * to->depth * LANES + output % LANES;
+    if (to->type == TENSOR_F32) {
+        tensor_floats(from, (uint64_t)row * to->depth, to->depth, scratch);
+        for (size_t input = 0; input < to->depth; input++) {
+            ((float *)to->weights)[start + input * LANES] = scratch[input];
+        }
+        return;
+    }
+    for (size_t input = 0; input < to->depth; input++) {
+        ((uint16_t *)to->weights)[start + input * LANES] = stored_half(from, (uint64_t)row * to->depth + input);
+    }
+}
+
+static void *aligned(size_t size) {
+    const size_t alignment = size >= HUGE_PAGE ? HUGE_PAGE : CACHE_LINE;
+    void *memory = aligned_alloc(alignment, round_up(most(size, 1), alignment));
+    if (memory == NULL) {
+        refuse_launch("not enough memory for a matrix of %zu bytes", size);
+    }
+    memset(memory, 0, size);
+    return memory;
+}
+
+void matrix_load(matrix *to, size_t depth, const matrix_part *parts, size_t count) {
+    float *scratch = allocate(depth, sizeof(float));
+    size_t output = 0;
+    memset(to, 0, sizeof *to);
+    to->type = parts[0].weights->type;
+    to->depth = depth;
+    for (size_t index = 0; index < count; index++) {
+        to->width += parts[index].width;
+        to->type = parts[index].weights->type == to->type ? to->type : TENSOR_F32;
+    }
+    to->panels = (to->width + LANES - 1u) / LANES;
+    to->weights = aligned(to->panels * LANES * depth * weight_size(to->type));
+    for (size_t index = 0; index < count; index++) {
+        if (parts[index].bias != NULL) {
+            to->bias = to->bias == NULL ? aligned(matrix_stride(to) * sizeof(float)) : to->bias;
+            tensor_floats(parts[index].bias, 0, parts[index].width, to->bias + output);
+        }
+        for (size_t row = 0; row < parts[index].width; row++) {
+            place_output(to, output++, parts[index].weights, row, scratch);
+        }
+    }
+    free(scratch);
+}
+
+void matrix_free(matrix *values) {
+    free(values->weights);
+    free(values->bias);
+    memset(values, 0, sizeof *values);
+}
+
+void matrix_read_output(const matrix *values, size_t output, float *to) {
+    const size_t start = output / LANES * values->depth * LANES + output % LANES;
+    for (size_t input = 0; input < values->depth; input++) {
+        const size_t at = start + input * LANES;
+        if (values->type == TENSOR_F32) {
+            to[input] = ((const float *)values->weights)[at];
+        } else if (values->type == TENSOR_F16) {
+            to[input] = half_to_float(((const uint16_t *)values->weights)[at]);
+        } else {
+            to[input] = brain_to_float(((const uint16_t *)values->weights)[at]);
+        }
+    }
+}

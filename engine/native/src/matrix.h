@@ -1,0 +1,61 @@
+// Weight matrices as the forward pass wants them, and their product with rows of activations.
+//
+// A matrix of `width` outputs is stored in panels of sixteen outputs, input by input, in the type of the checkpoint.
+// Each output is the sum over the inputs in their order, one fused multiply-add each: the bits of one row depend neither
+// on how many rows are computed together nor on the number of threads, and 16-bit weights give the bits of the same
+// weights in 32.
+#ifndef COLIBRI_NATIVE_MATRIX_H
+#define COLIBRI_NATIVE_MATRIX_H
+
+#include <stddef.h>
+
+#include "checkpoint.h"
+#include "threads.h"
+#include "vector.h"
+
+typedef struct matrix {
+    tensor_type type;
+    size_t depth;  // inputs
+    size_t width;  // outputs
+    size_t panels; // of LANES outputs; outputs beyond `width` are zero
+    void *weights;
+    float *bias; // per output, padded; NULL: none
+} matrix;
+
+// One of the checkpoint's matrices that are joined side by side; `bias` NULL: none.
+typedef struct matrix_part {
+    const tensor *weights; // (width, depth)
+    const tensor *bias;    // (width)
+    size_t width;
+} matrix_part;
+
+// Joins parts of equal depth. Weights stay 16-bit when all parts have that type.
+void matrix_load(matrix *to, size_t depth, const matrix_part *parts, size_t count);
+void matrix_free(matrix *values);
+
+// Floats of one row of results: `width` rounded up to whole panels.
+static inline size_t matrix_stride(const matrix *values) { return values->panels * LANES; }
+
+// The weights of output `output` as floats: the row of an embedding.
+void matrix_read_output(const matrix *values, size_t output, float *to);
+
+// out[row] = x[row] * weights + bias, for `rows` rows that are `x_stride` and `out_stride` floats apart.
+void matrix_multiply(const matrix *values, const float *x, size_t x_stride, size_t rows, float *out, size_t out_stride,
+                     thread_pool *pool);
+
+// Sixteen-output panels of plain floats that are somewhere else, as keys and values of attention are: panel p, input k
+// begins at weights + p * panel_stride + k * input_stride.
+typedef struct panel_view {
+    const float *weights;
+    size_t panel_stride;
+    size_t input_stride;
+    size_t depth;
+    size_t panels;
+} panel_view;
+
+#define TILE_ROWS 8u
+
+// The same product with at most TILE_ROWS rows, in this thread.
+void panels_multiply(const panel_view *view, const float *x, size_t x_stride, size_t rows, float *out, size_t out_stride);
+
+#endif
