@@ -83,7 +83,7 @@ def reading(stream: bytes) -> Callable[[], int]:
 
 
 def readline_frames(pipe: BinaryIO) -> Iterator[frames.Frame]:
-    """The straightforward reader: one line, its words, then the payload; the same checks and the same frames."""
+    """The straightforward reader: a line, its words, then the payload; same checks, same frames."""
     while True:
         line = pipe.readline()
         if not line:
