@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from flask import Flask
+from werkzeug.routing import BaseConverter
 
 from generated import http
 from server.api.chat import Chat
@@ -81,15 +82,23 @@ def _renderer(model: ServedModel) -> ChatRenderer:
         raise ModelError(f"the chat template of {model.directory} cannot be used: {failure}") from failure
 
 
+class _Rest(BaseConverter):
+    """Everything that is left of the path, slashes at any place included."""
+
+    regex = ".+"
+    part_isolating = False
+
+
 def create_application(gateway: Gateway) -> Flask:
     """The WSGI application; it runs behind the HTTP layer, which has checked Host, key, path and method
     already.
     """
     application = Flask("server", static_folder=None)
     application.url_map.merge_slashes = False
+    application.url_map.converters["rest"] = _Rest
     install_error_handlers(application)
     for (method, path), view in _views(gateway).items():
-        rule = path.replace("{id}", "<path:id>")
+        rule = path.replace("{id}", "<rest:id>")
         application.add_url_rule(
             rule, f"{method} {path}", view, methods=[method], provide_automatic_options=False
         )

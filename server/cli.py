@@ -16,6 +16,7 @@ from typing import Any
 
 import click
 
+from generated import launch
 from generated.http import LOOPBACK_HOSTS
 from generated.settings import SETTINGS, Setting
 from server.demo import DemoError, run_demo
@@ -96,7 +97,7 @@ def serve_command(context: click.Context, /, **flags: Any) -> None:
     settings = resolve(flags, os.environ)
     _refuse_insecure_bind(settings)
     model = load_model(
-        settings.model, model_id=settings.model_id, arch=settings.arch, context=os.environ.get("CTX")
+        settings.model, model_id=settings.model_id, arch=settings.arch, context=os.environ.get(launch.CTX)
     )
     _refuse_useless_slots(settings, model.family.can, model.family.name)
     context.exit(serve(settings, model, os.environ))

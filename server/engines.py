@@ -25,9 +25,17 @@ class EngineError(Exception):
 
 
 def native_engine() -> Path | None:
-    """The native engine's program, or None where it was not built."""
-    program = _ROOT / "engine" / "native" / "build" / "colibri-engine"
-    return program if os.access(program, os.X_OK) and program.is_file() else None
+    """The native engine's program, or None where it was not built.
+
+    It is built next to its sources in a checkout, and into the user's cache for an installed package.
+    """
+    cache = os.environ.get("XDG_CACHE_HOME")
+    places = (
+        _ROOT / "engine" / "native" / "build",
+        (Path(cache) if cache else Path.home() / ".cache") / "colibri-serve" / "native",
+    )
+    programs = (place / "colibri-engine" for place in places)
+    return next((program for program in programs if program.is_file() and os.access(program, os.X_OK)), None)
 
 
 def engine_command(choice: str | None) -> list[str]:

@@ -75,7 +75,15 @@ class Answer:
 class Gateway:
     """One running gateway. ``plan`` says what the engine answers from now on."""
 
-    def __init__(self, directory: Path, model: Path, *, environ: dict[str, str], **flags: str) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        model: Path,
+        *,
+        environ: dict[str, str],
+        model_id: str = "test-model",
+        **flags: str,
+    ) -> None:
         self._plan_path = directory / "plan.json"
         self._log_path = directory / "engine.log"
         self._seq = 0
@@ -90,7 +98,7 @@ class Gateway:
         given = {"engine": str(SCRIPTED_ENGINE), "port": "0", **flags}
         # one second of pause before a restart is for operators; nothing of the contract hangs on it
         settings = replace(resolve(given, environment), restart_backoff_first=0.01)
-        served = load_model(str(model), model_id="test-model", arch=settings.arch, context=None)
+        served = load_model(str(model), model_id=model_id, arch=settings.arch, context=None)
         self.parts = build_gateway(settings, served, environment)
         self.server = create_server(self.parts)
         self.port = self.server.effective_port
