@@ -246,15 +246,14 @@ def test_cancel_and_stop_during_prefill(engine: EngineProcess, number: Callable[
 
 def test_errors_of_requests(engine: EngineProcess, number: Callable[[], int]) -> None:
     running, other = number(), number()
-    engine.submit(running, PROMPT, ENDURING)
-    engine.submit(other, "x", 2)
-    engine.wait_ends([other])
-    assert engine.error(other) == ("SLOT_BUSY",)
-    engine.submit(running, "x", 2, slot=1)
-    error = engine.wait_for(lambda frame: frame.KIND == "ERROR")
-    assert (error.id, error.words) == (running, ("DUPLICATE_ID",))
-    engine.send(b"CANCEL %d\n" % running)
+    start = submit(running, PROMPT, ENDURING)
+    engine.send(start + submit(other, "x", 2) + submit(running, "x", 2, slot=1) + b"CANCEL %d\n" % running)
     engine.wait_for(lambda frame: frame.KIND == "ERROR" and frame.words == ("CANCELLED",))
+    assert engine.error(other) == ("SLOT_BUSY",)
+    assert [frame.words for frame in engine.of(running) if frame.KIND == "ERROR"] == [
+        ("DUPLICATE_ID",),
+        ("CANCELLED",),
+    ]
     for command in (b"CANCEL", b"STOP"):
         unknown = number()
         engine.send(b"%s %d\n" % (command, unknown))
