@@ -4,6 +4,7 @@ settings.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -282,3 +283,31 @@ def _inside(field: RequestField, value: int | float) -> bool:
     low_enough = field.high is None or value <= field.high
     high_enough = (field.low is None or value >= field.low) and (field.above is None or value > field.above)
     return low_enough and high_enough
+
+
+@rule(
+    "error.message-format",
+    "A message template has nothing but {lower_case} placeholders.",
+    "Correct the braces.",
+)
+def _message_format(model: Model) -> Iterator[Problem]:
+    for error in model.api_errors:
+        for template in (error.message, error.anthropic_message):
+            if template is not None and re.search(r"[{}]", _PLACEHOLDER.sub("", template)):
+                yield Problem(error, f"the template {template!r} has stray braces")
+
+
+_PLACEHOLDER: Final = re.compile(r"\{[a-z_]+\}")
+
+
+@rule(
+    "error.pattern",
+    "A pattern of words has only <names> for numbers, and ... only at its end.",
+    "Correct the pattern.",
+)
+def _pattern(model: Model) -> Iterator[Problem]:
+    for error in model.wire_errors:
+        for pattern in (*error.details, *error.spelled):
+            rest = re.sub(r"<[a-z_]+>", "", pattern.removesuffix("..."))
+            if "..." in rest or re.search(r"[<>]", re.sub(r" > ", " ", rest)):
+                yield Problem(error, f"the pattern {pattern!r} cannot be read")

@@ -287,3 +287,38 @@ def _reused(model: Model) -> Iterator[Problem]:
             or getattr(error, "code", None) in model.reserved.error_codes
         ):
             yield Problem(error, f"the code {error.name!r} is reserved")
+
+
+@rule(
+    "example.unshown",
+    "Every optional part of a message is in some example.",
+    "Add an example whose gives names it.",
+)
+def _unshown(model: Model) -> Iterator[Problem]:
+    for message in messages(model):
+        shown = {name for example in message.examples for name in example.gives or ()}
+        if not shown:
+            continue  # example.missing says so
+        parts: list[tuple[Item, str]] = [
+            (field, field.attribute)
+            for field in message.fields
+            if field.optional and field.attribute not in sizes(message)
+        ]
+        parts += [(key, key.name) for key in message.keys]
+        parts += [(payload, payload.attribute) for payload in message.payloads if not payload.drained]
+        for item, name in parts:
+            if name not in shown:
+                yield Problem(item, f"no example gives {name!r}")
+
+
+def sizes(message: Message) -> set[str]:
+    """Attributes that only count something else: payload sizes and repeat counts."""
+    counts = {part.count for part in message.layout.walk() if isinstance(part, notation.Counted)}
+    return {payload.size for payload in message.payloads} | counts
+
+
+@rule("limit.not-enforced", "Somebody enforces every limit.", "Say who: reader, writer, api, http or launch.")
+def _not_enforced(model: Model) -> Iterator[Problem]:
+    for limit in model.limits:
+        if not limit.enforced:
+            yield Problem(limit, "nobody enforces it")
