@@ -108,7 +108,8 @@ def test_greedy_takes_the_lowest_of_equal_maxima() -> None:
     logits = np.array([1.0, 3.0, 3.0, 2.0], dtype=np.float32)
     assert Sampler(0.0, 0.5, (1,)).choose(logits) == 1
     assert Sampler(1e-50, 0.5, (1,)).choose(logits) == 1
-    assert Sampler(1e-40, 0.5, (1,)).choose(logits) in (1, 2)
+    with np.errstate(over="ignore"):
+        assert Sampler(1e-40, 0.5, (1,)).choose(logits) in (1, 2)
 
 
 def test_sampling_follows_temperature_and_nucleus() -> None:
