@@ -21,7 +21,10 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
         prog="python -m engine.nano.train", description="Train the embedded model from scratch."
     )
     parser.add_argument(
-        "--steps", type=int, default=4600, help="updates of 4096 tokens (default: %(default)s)"
+        "--steps", type=int, default=4600, help="updates of the weights (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--batch", type=int, default=4, help="rows of 512 tokens a step (default: %(default)s)"
     )
     parser.add_argument("--seed", type=int, default=1, help="seed of data and weights (default: %(default)s)")
     parser.add_argument(
@@ -94,6 +97,7 @@ def main(arguments: list[str] | None = None) -> int:
         muon_rate=options.muon_rate,
         adam_rate=options.adam_rate,
         decay_share=options.decay_share,
+        batch=options.batch,
         compiled=not options.no_compile,
         work=options.work,
         save_seconds=options.save_seconds,

@@ -25,13 +25,13 @@ from engine.nano.tokenizer_training import save_tokenizer, train_tokenizer
 from engine.nano.torch_model import GlmModel, Shape, save_checkpoint, weighted_loss
 
 SHORT_LENGTH: Final = 512
-SHORT_BATCH: Final = 8
 LONG_LENGTH: Final = 2048
 LONG_BATCH: Final = 2
-LONG_EVERY: Final = 5
-"""Every fifth step sees rows of the full context; without them the model fails beyond 512 tokens."""
+LONG_EVERY: Final = 8
+"""Every eighth step sees rows of the full context; without them the model fails beyond 512 tokens."""
 WARM_UP_SHARE: Final = 0.03
 VALIDATION_ROWS: Final = 24
+VALIDATION_BATCH: Final = 4
 VALIDATION_SEED: Final = 1_000_000
 LOG_EVERY: Final = 50
 
@@ -45,6 +45,7 @@ class Settings:
     muon_rate: float
     adam_rate: float
     decay_share: float
+    batch: int
     compiled: bool
     work: Path
     save_seconds: float
@@ -84,7 +85,7 @@ def prepare(settings: Settings) -> tuple[Tokenizer, Rows, Rows, Rows]:
     tokenizer = Tokenizer.from_file(str(work / "tokenizer.json"))
     long_steps = settings.steps // LONG_EVERY + 1
     sizes = {
-        "short": ((settings.steps - long_steps + 2) * SHORT_BATCH, SHORT_LENGTH, seed),
+        "short": ((settings.steps - long_steps + 2) * settings.batch, SHORT_LENGTH, seed),
         "long": (long_steps * LONG_BATCH, LONG_LENGTH, seed),
         "validation": (VALIDATION_ROWS, SHORT_LENGTH, seed + VALIDATION_SEED),
     }
@@ -108,8 +109,8 @@ class Trainer:
     """One run: model, optimisers, rows and the step it has reached."""
 
     def __init__(self, settings: Settings, team: Team) -> None:
-        self.settings, self.team, self._work = settings, team, settings.work
-        self.tokenizer, self.short, self.long, self.validation = prepare(settings)
+        self.settings, self.team = settings, team
+        _, self.short, self.long, self.validation = prepare(settings)
         self.model = GlmModel(Shape(), settings.seed)
         self._optimisers = build_optimisers(self.model, settings)
         self._loss = torch.compile(weighted_loss, dynamic=False) if settings.compiled else weighted_loss
@@ -142,7 +143,7 @@ class Trainer:
         if self.step % LONG_EVERY == LONG_EVERY - 1:
             arrays = self.long.batch(self.step // LONG_EVERY, LONG_BATCH)
         else:
-            arrays = self.short.batch(self.step - self.step // LONG_EVERY, SHORT_BATCH)
+            arrays = self.short.batch(self.step - self.step // LONG_EVERY, self.settings.batch)
         share = slice(self.team.rank, None, self.team.size)
         inputs, targets, weights = (torch.from_numpy(array[share].copy()) for array in arrays)
         factor = rates.factor(self.step)
@@ -166,12 +167,12 @@ class Trainer:
         """Loss in nats per token the model has to write itself, on documents of another seed."""
         total, count = 0.0, 0.0
         with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16):
-            for number in range(VALIDATION_ROWS // SHORT_BATCH):
+            for number in range(VALIDATION_ROWS // VALIDATION_BATCH):
                 inputs, targets, weights = (
-                    torch.from_numpy(array) for array in self.validation.batch(number, SHORT_BATCH)
+                    torch.from_numpy(array) for array in self.validation.batch(number, VALIDATION_BATCH)
                 )
                 answer = (weights > 0.9).float()
-                total += float(self._loss(self.model, inputs, targets, answer)) * float(answer.sum())
+                total += float(weighted_loss(self.model, inputs, targets, answer)) * float(answer.sum())
                 count += float(answer.sum())
         return total / count
 
@@ -182,13 +183,15 @@ class Trainer:
             line += f" validation {self.validate():.4f}"
         print(line, flush=True)
 
-    def export(self, directory: Path) -> None:
-        """Write the checkpoint directory an engine loads."""
-        vocabulary: dict[str, int] = self.tokenizer.get_vocab(with_added_tokens=True)
-        save_checkpoint(self.model, directory, [vocabulary[token] for token in END_TOKENS])
-        if directory.resolve() != self._work.resolve():
-            for name in ("tokenizer.json", "tokenizer_config.json"):
-                (directory / name).write_bytes((self._work / name).read_bytes())
+
+def export_checkpoint(model: GlmModel, work: Path, directory: Path) -> None:
+    """Write the checkpoint directory an engine loads; ``work`` holds the tokenizer files of the run."""
+    tokenizer = Tokenizer.from_file(str(work / "tokenizer.json"))
+    vocabulary: dict[str, int] = tokenizer.get_vocab(with_added_tokens=True)
+    save_checkpoint(model, directory, [vocabulary[token] for token in END_TOKENS])
+    if directory.resolve() != work.resolve():
+        for name in ("tokenizer.json", "tokenizer_config.json"):
+            (directory / name).write_bytes((work / name).read_bytes())
 
 
 def run(trainer: Trainer) -> None:
@@ -231,7 +234,7 @@ def train(settings: Settings, output: Path, threads: int, team: Team) -> None:
     trainer = Trainer(settings, team)
     run(trainer)
     if team.leads and trainer.step >= settings.steps:
-        trainer.export(output)
+        export_checkpoint(trainer.model, settings.work, output)
         print(f"wrote {output}", flush=True)
     elif team.leads:
         print("stopped early; the same command goes on", flush=True)
