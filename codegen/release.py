@@ -95,7 +95,12 @@ def _revision(root: Path, revision: str, spec: str, findings: Findings) -> Snaps
 def compare_with(root: Path, model: Model, baseline: Snapshot, findings: Findings) -> None:
     """Compare ``model`` with ``baseline``; every change becomes a finding."""
     acknowledgements = load_acknowledgements(root / ACKNOWLEDGED, ACKNOWLEDGED, findings)
-    changes = compare(baseline, snapshot_of(model))
+    try:
+        changes = compare(baseline, snapshot_of(model))
+    except (LookupError, TypeError, AttributeError) as error:
+        message = f"the frozen model is damaged or of another compiler: {type(error).__name__}: {error}"
+        findings.error("release.baseline", Location(baseline.name), message)
+        return
     report(changes, acknowledgements, baseline.data["protocol"]["version"], findings)
 
 

@@ -193,7 +193,10 @@ def test_a_git_revision_is_a_baseline(project: Path) -> None:
     assert (code, findings) == (1, [("release.baseline", "error", "nonsense:spec/protocol.yaml:1:1")])
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"protocol": 1}'])
+@pytest.mark.parametrize(
+    "text",
+    ["", "{}", "[1]", '{"protocol": 1}', '{"protocol": {}, "frames": []}', '{"protocol": 1, "frames": 2}'],
+)
 def test_a_broken_frozen_file_is_a_finding(project: Path, text: str) -> None:
     (project / "spec/released/1.0.json").write_text(text)
     assert diff(project) == (1, [("release.baseline", "error", "spec/released/1.0.json:1:1")])
