@@ -46,7 +46,7 @@ def rendered(source: str) -> str:
         ),
         ("{{ 'a</t>b'.split('</t>')[-1].lstrip('b') ~ '%02d' % 5 ~ 'x'.replace('x', 'y') | upper }}", "05Y"),
         (
-            "{{ messages | selectattr('role', 'equalto', 'user') | list | length }}{{ messages is iterable }}",
+            "{{ messages | selectattr('role', 'equalto', 'user') | list | length }}{{ [] is iterable }}",
             "1True",
         ),
         (
