@@ -21,7 +21,7 @@ def script(text: str, *, completion: int = 1, prompt: int = 3, limited: int = 0)
     ]
 
 
-def test_section_7_one_choice_per_member_in_order_with_summed_usage(gateway: Any) -> None:
+def test_b72_one_choice_per_member_in_order_with_summed_usage(gateway: Any) -> None:
     gateway.plan(script("A"), script("B", completion=2, prompt=5, limited=1), script("C", prompt=4))
     answer = gateway.complete(["a", "bb", "ccc"])
     assert answer.status == 200
@@ -106,7 +106,7 @@ def test_section_7_half_a_stop_sequence_never_crosses_members(gateway: Any) -> N
         ("ERROR <id> EMPTY_PROMPT", (400, "prompt[1]", "invalid_value")),
     ],
 )
-def test_section_7_a_clients_fault_names_the_member(gateway: Any, failure: str, expected: Any) -> None:
+def test_b72_a_clients_fault_names_the_member(gateway: Any, failure: str, expected: Any) -> None:
     gateway.plan(script("A"), [failure], script("C"))
     answer = gateway.complete(["a", "b", "c"])
     assert answer.error == expected

@@ -257,3 +257,25 @@ def test_wire_5_an_engine_that_never_acknowledges_an_extension_is_a_503_in_bound
     assert gateway.counters()["active"] == 0
     gateway.plan()
     assert gateway.complete().status == 200
+
+
+def test_b71_text_that_is_held_back_consumes_no_record_of_its_own(gateway: Any) -> None:
+    gateway.plan(
+        ["ACCEPT <id> 2", "DATA <id> <n> -0.1 0 => ab", "DATA <id> <n> -0.2 0 => ST",
+         "DATA <id> <n> -0.3 0 => x", "DONE <id> STAT 3 2.5 0 1.0 2 0"]
+    )  # fmt: skip
+    answer = gateway.complete(logprobs=1, stop="STOP")
+    assert answer.json["choices"][0]["text"] == "abSTx"
+    assert scores(answer)["tokens"] == ["ab", "ST", "x"]
+    assert scores(answer)["token_logprobs"] == [-0.1, -0.2, -0.3]
+
+
+def test_b74_the_whole_reason_is_in_the_message_and_in_the_log(gateway: Any, caplog: Any) -> None:
+    with caplog.at_level("INFO", logger="colibri.access"):
+        answer = gateway.complete("hi", logprobs=33)
+        gateway.eventually(lambda: caplog.records, "logged")
+    assert answer.message == "logprobs must be an integer from 0 to 32."
+    (line,) = [record.getMessage() for record in caplog.records if "/v1/completions" in record.getMessage()]
+    assert answer.headers["x-request-id"] in line
+    assert answer.message in line
+    assert "outcome=refused" in line

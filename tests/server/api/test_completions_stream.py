@@ -246,3 +246,25 @@ def test_b04_no_line_of_a_stream_is_anything_but_data(hasty: Any) -> None:
     lines = hasty.complete(stream=True).body.decode().splitlines()
     assert {line.split(":")[0] for line in lines if line} == {"data"}
     assert all(json.loads(line[6:]) for line in lines if line and line != "data: [DONE]")
+
+
+def test_b04_a_comment_in_every_gap_changes_nothing_for_the_sdks_decoder(hasty: Any) -> None:
+    streaming = pytest.importorskip("openai._streaming", reason="the extra `clients` is not installed")
+    hasty.plan(QUIET)
+    recorded = hasty.complete(stream=True).body
+
+    def decoded(data: bytes) -> list[str]:
+        decoder = streaming.SSEDecoder()
+        return [event.data for event in decoder.iter_bytes(iter([data])) if event.data]
+
+    plain = decoded(recorded)
+    assert plain[-1] == "[DONE]"
+    assert decoded(recorded.replace(b"\n\n", b"\n\n: comment\n\n")) == plain
+
+
+def test_b71_an_event_without_new_tokens_has_null_logprobs(hasty: Any) -> None:
+    hasty.plan(QUIET)
+    *chunks, _last = hasty.complete(stream=True).events
+    silent = [chunk for chunk in chunks if chunk["choices"][0]["text"] == ""]
+    assert len(silent) > 1
+    assert {chunk["choices"][0]["logprobs"] for chunk in chunks} == {None}
