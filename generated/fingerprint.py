@@ -13,5 +13,5 @@ VERSION: Final = "1.0.0"
 BASE: Final = "62221f5350da3b232213c80be454b9c94c1386565cf389107523c0d035f0b825"
 """What the bytes on the wire must be: equal on both sides means plain requests are understood."""
 
-FULL: Final = "604a3a9c89f0489ac713505106ab28dd27f78dfd4d5709f71e1ab66f99af8ae8"
+FULL: Final = "062ece482678ebf44c68281a760db5a68b7d6df3d08764855c4a864defe83c4d"
 """Everything promised, prose left out."""

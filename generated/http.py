@@ -58,7 +58,7 @@ ROUTES: Final[tuple[Route, ...]] = (
 )
 """Everything that is served."""
 
-OPEN_PATHS: Final[tuple[str, ...]] = ("/health",)
+OPEN_PATHS: Final[tuple[str, ...]] = ("/health", "/profile", "/experts")
 """Paths that are served, reduced, without the key."""
 
 ANTHROPIC_PATHS: Final[tuple[str, ...]] = ("/v1/messages",)

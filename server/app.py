@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import replace
 
 from flask import Flask
 from werkzeug.routing import BaseConverter
@@ -23,7 +22,7 @@ from server.api.views import View, get_view, install_error_handlers, post_view
 from server.chat.renderer import ChatRenderer
 from server.chat.sandbox import TemplateFailure
 from server.engines import engine_launch
-from server.http.config import HttpConfig, Route
+from server.http.config import HttpConfig
 from server.http.routes import contract_routes
 from server.http.server import HttpServer
 from server.metrics import Metrics
@@ -34,9 +33,6 @@ from server.wire.requests import EngineClient
 from server.wire.supervisor import EngineTimeouts
 
 logger = logging.getLogger("colibri.server")
-
-EMPTY_WITHOUT_KEY = frozenset({"/profile", "/experts"})
-"""Paths that answer without the key too, in the same shape and empty (http.md §5)."""
 
 
 def build_gateway(settings: Settings, model: ServedModel, environ: Mapping[str, str]) -> Gateway:
@@ -124,21 +120,13 @@ def _views(gateway: Gateway) -> dict[tuple[str, str], View]:
     }
 
 
-def routes() -> tuple[Route, ...]:
-    """What the HTTP layer lets through."""
-    return tuple(
-        replace(route, needs_key=False) if route.path in EMPTY_WITHOUT_KEY else route
-        for route in contract_routes()
-    )
-
-
 def create_server(gateway: Gateway) -> HttpServer:
     """The listening HTTP server. Raises BindError when the address is taken."""
     settings = gateway.settings
     config = HttpConfig(
         host=settings.host,
         port=settings.port,
-        routes=routes(),
+        routes=contract_routes(),
         key=settings.api_key or None,
         allowed_hosts=settings.allowed_host,
         cors_origins=settings.cors_origin,

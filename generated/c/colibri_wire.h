@@ -31,7 +31,7 @@ extern "C" {
 
 #define COLIBRI_VERSION "1.0.0"
 #define COLIBRI_FINGERPRINT_BASE "62221f5350da3b232213c80be454b9c94c1386565cf389107523c0d035f0b825"
-#define COLIBRI_FINGERPRINT_FULL "604a3a9c89f0489ac713505106ab28dd27f78dfd4d5709f71e1ab66f99af8ae8"
+#define COLIBRI_FINGERPRINT_FULL "062ece482678ebf44c68281a760db5a68b7d6df3d08764855c4a864defe83c4d"
 
 /* ---------------------------------------------------------------- limits */
 

@@ -173,7 +173,7 @@ ENDPOINTS = [
 def test_http_facts() -> None:
     assert list(fields.ENDPOINTS) == ENDPOINTS
     assert http.CHECK_ORDER == ("host", "key", "route", "body", "json", "model", "endpoint")
-    assert http.OPEN_PATHS == ("/health",)
+    assert http.OPEN_PATHS == ("/health", "/profile", "/experts")
     assert http.ANTHROPIC_PATHS == ("/v1/messages",)
     assert {"127.0.0.1", "localhost", "::1"} == http.LOOPBACK_HOSTS
     assert http.CORS_METHODS == ("GET", "POST", "OPTIONS")

@@ -12,7 +12,8 @@ import pytest
 
 from generated import fingerprint, http
 from generated.fields import ENDPOINTS
-from server.app import create_application, routes
+from server.app import create_application
+from server.http.routes import contract_routes
 
 TELEMETRY = [
     "ACCEPT <id> 7", "HWINFO 16 64.0 32.0 1 24.0 Some CPU|Some GPU", "TIERS 1 2 3 4.0 5.0", "EMAP 1 2 0a0b",
@@ -213,7 +214,7 @@ def test_b128_started_is_ok_plus_error_plus_cancelled_plus_refused(open_gateway:
 
 def test_the_spec_the_routes_and_the_application_agree(gateway: Any) -> None:
     promised = {(endpoint.method, endpoint.path) for endpoint in ENDPOINTS.values()}
-    assert {(method, route.path) for route in routes() for method in route.methods} == promised
+    assert {(method, route.path) for route in contract_routes() for method in route.methods} == promised
     rules = create_application(gateway.parts).url_map.iter_rules()
     served = {
         (method, rule.rule.replace("<rest:id>", "{id}"))
