@@ -355,3 +355,22 @@ def test_an_idle_gateway_stays_small_and_loads_no_numpy(model: Path) -> None:
             name for name in libraries if "numpy" in name or "multiarray" in name or "tokenizers" in name
         ]
         assert process.memory_info().rss < 60e6
+
+
+def test_demo_asks_the_embedded_model_and_leaves_nothing_behind() -> None:
+    before = {child.pid for child in psutil.Process().children(recursive=True)}
+    shown = coli("demo", "--engine", "reference")
+    assert shown.returncode == 0, shown.stderr
+    assert "> what is 2 + 2?\n< " in shown.stdout
+    answer = shown.stdout.split("> what is 2 + 2?\n< ")[1].split("\n")[0]
+    assert "4" in answer
+    assert "POST /v1/completions\n> The capital of France is\n< " in shown.stdout
+    assert {child.pid for child in psutil.Process().children(recursive=True)} <= before
+
+
+def test_demo_that_cannot_start_is_one_line_and_exit_1() -> None:
+    shown = coli("demo", "--engine", "/nonexistent/engine")
+    assert shown.returncode == 1
+    assert shown.stderr == (
+        "coli: the gateway did not start: coli: the engine /nonexistent/engine does not exist\n"
+    )
