@@ -181,7 +181,7 @@ class Number(Field):
     def _read(self, value: Any, body: Mapping[str, Any], environment: FieldEnvironment) -> float:
         if type(value) not in (int, float) or not self.low <= value <= self.high:
             raise self._fault(f"must be a number {self.bounds}")
-        return float(value)
+        return float(value) + 0.0  # minus zero is zero
 
 
 class Boolean(Field):

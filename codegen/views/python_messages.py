@@ -30,6 +30,8 @@ class Attribute:
     default: str | None
     doc: str
     element: str | None = None
+    keyword_only: bool = False
+    """An extension key: its place among the others may change when keys are added."""
 
 
 def local(name: str) -> str:
@@ -84,7 +86,7 @@ def _attributes(message: Message, parts: tuple[Part, ...], *, optional: bool) ->
             for key in message.keys:
                 tail = f" Needs: {key.needs}." if key.needs else ""
                 doc = f"{sentence(key.doc)} {key.type.low} … {key.type.high}.{tail} None: absent."
-                yield Attribute(key.name, "int | None", "None", doc)
+                yield Attribute(key.name, "int | None", "None", doc, keyword_only=True)
 
 
 def _word_attribute(message: Message, field: WireField, *, optional: bool) -> Iterator[Attribute]:

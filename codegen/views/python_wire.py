@@ -7,6 +7,7 @@ is the text of a step, never which steps there are.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from codegen.layout import Counted, Extensions, Ignored, Literal, Optional, Part, Rest, Word
@@ -388,7 +389,7 @@ def _extend_parts(message: Message, parts: tuple[Part, ...], pad: str) -> list[S
 
 def signature(message: Message) -> str:
     """Arguments of the writer in the order of the attributes; the rest of a line are further arguments."""
-    given = [_argument(attribute) for attribute in writer_attributes(message)]
+    given = _arguments(writer_attributes(message), _argument)
     lead = len(f"def {writer_name(message)}(")
     return text.listing("", given, "", indent=0, used=lead + len(") -> bytes"))
 
@@ -407,22 +408,29 @@ def writer_attributes(message: Message) -> list[Attribute]:
     return found
 
 
+def _arguments(found: list[Attribute], one: Callable[[Attribute], str]) -> list[str]:
+    """All arguments, a bare star before the first that is given by keyword only."""
+    given = [one(attribute) for attribute in found]
+    places = [place for place, attribute in enumerate(found) if attribute.keyword_only]
+    return [*given[: places[0]], "*", *given[places[0] :]] if places else given
+
+
 def _argument(attribute: Attribute) -> str:
     if attribute.element == "str":
         return f"*{attribute.name}: str"
     if attribute.element is not None:
         return f"{attribute.name}: Sequence[{attribute.element}] = ()"
+    return _plain_argument(attribute)
+
+
+def _plain_argument(attribute: Attribute) -> str:
     default = f" = {attribute.default}" if attribute.default is not None else ""
     return f"{attribute.name}: {attribute.type}{default}"
 
 
 def _init_signature(found: list[Attribute]) -> str:
     """Arguments of a message class."""
-    given = [
-        f"{attribute.name}: {attribute.type}"
-        + (f" = {attribute.default}" if attribute.default is not None else "")
-        for attribute in found
-    ]
+    given = _arguments(found, _plain_argument)
     return text.listing("", ["self", *given], "", indent=4, used=len("    def __init__() -> None"))
 
 

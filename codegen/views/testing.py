@@ -40,7 +40,8 @@ def build(model: Model) -> dict[str, Any]:
 
 def _lines(vectors: list[Vector]) -> str:
     """A JSON list with one vector a line."""
-    lines = [json.dumps(vector, ensure_ascii=True, allow_nan=False) for vector in vectors]
+    encode = json.JSONEncoder(allow_nan=False).encode
+    lines = [encode(vector) for vector in vectors]
     return "[\n" + ",\n".join(lines) + "\n]\n"
 
 

@@ -183,7 +183,7 @@ GOLDEN = [
     (commands.write_submit(8, 0, b"hi", 16, 0, 1, b"root"), b"SUBMIT 8 0 2 16 0 1 4\nhiroot\n"),
     (commands.write_submit(7, 1, b"7 2", 16, 0, 1, logprobs=2, ids=1),
      b"SUBMIT 7 1 3 16 0 1 0 logprobs=2 ids=1\n7 2\n"),
-    (commands.write_submit(7, 1, b"x", 16, 0, 1, b"g", 0, 0, 1),
+    (commands.write_submit(7, 1, b"x", 16, 0, 1, b"g", logprobs=0, ids=0, pin=1),
      b"SUBMIT 7 1 1 16 0 1 1 logprobs=0 ids=0 pin=1\nxg\n"),
     (commands.write_submit(7, 1, b"x", 0, 0, 1, logprobs=1), b"SUBMIT 7 1 1 0 0 1 0 logprobs=1\nx\n"),
     (commands.write_image(3, b"abcd", 2, 2), b"IMAGE 3 4 2 2\nabcd\n"),
