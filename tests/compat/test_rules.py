@@ -15,6 +15,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from codegen.compare import Snapshot, compare, snapshot_of
+from codegen.resolve import load_model
+
 HERE = Path(__file__).resolve().parent
 BASE = (HERE / "base.yaml").read_text(encoding="utf-8")
 TRIPLES = sorted(path for path in HERE.glob("*.yaml") if path.stem != "base")
@@ -27,19 +30,26 @@ def edited(text: str, edits: list[list[str]]) -> str:
     return text
 
 
+_OLD: dict[str, Snapshot] = {}
+"""Snapshots of old specs by text: most triples start from the same one."""
+
+
+def snapshot(text: str, name: str, scratch: Path) -> Snapshot:
+    """The resolved spec ``text``, its places in a file called ``name``."""
+    path = scratch / name
+    path.write_text(text, encoding="utf-8")
+    return snapshot_of(load_model(path, name=name))
+
+
 def verdicts(path: Path, scratch: Path) -> list[str]:
     """Every change between the two specs of a triple, one line each."""
-    from codegen.compare import compare, snapshot_of
-    from codegen.resolve import load_model
-
     triple = yaml.safe_load(path.read_text(encoding="utf-8"))
     before = edited(BASE, triple.get("before", []))
     version = ["version: 1.0.0", f"version: {triple.get('version', '2.0.0')}"]
     after = edited(before, [version, [triple["old"], triple["new"]], *triple.get("also", [])])
-    models = []
-    for name, text in (("old.yaml", before), ("new.yaml", after)):
-        (scratch / name).write_text(text, encoding="utf-8")
-        models.append(snapshot_of(load_model(scratch / name, name=name)))
+    if before not in _OLD:
+        _OLD[before] = snapshot(before, "old.yaml", scratch)
+    models = (_OLD[before], snapshot(after, "new.yaml", scratch))
     return [
         f"{change.rule} {verdict.level} {verdict.back}/{verdict.fwd} {change.item} {change.location}"
         for change in compare(*models)
@@ -75,6 +85,5 @@ def accept() -> None:
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(HERE.parents[1]))
     assert sys.argv[1:] == ["--accept"], __doc__
     accept()
