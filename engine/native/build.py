@@ -3,8 +3,8 @@
     python -m engine.native.build [--directory DIR]
 
 Guarantees: the program appears whole or not at all, under the name `PROGRAM`; it is built anew only when a
-source, the header, the compiler or the flags changed; without a compiler one sentence says so and the exit code
-is 2. In a checkout the program goes to `engine/native/build`, for an installed package (which may not be
+source, the header, the compiler or the flags changed; without a compiler one sentence says so and the exit
+code is 2. In a checkout the program goes to `engine/native/build`, for an installed package (which may not be
 writable) to the user's cache.
 """
 

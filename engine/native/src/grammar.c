@@ -1,9 +1,217 @@
 #include "grammar.h"
+
 #include <stdio.h>
-grammar_words *grammar_words_open(const tokenizer *words, const model_config *config) { (void)words; (void)config; return NULL; }
-void grammar_words_close(grammar_words *words) { (void)words; }
+#include <stdlib.h>
+#include <string.h>
+
+#include "base.h"
+#include "colibri_wire.h"
+#include "gbnf.h"
+#include "machine.h"
+#include "schema.h"
+#include "utf8.h"
+
+// A token as the mask looks at it: its bytes, and how many of them are those of the token before.
+typedef struct word {
+    const char *data;
+    size_t size;
+    uint32_t token;
+    size_t shared;
+} word;
+
+struct grammar_words {
+    const tokenizer *pieces;
+    const model_config *config;
+    word *words; // in the order of their bytes
+    size_t count;
+    size_t longest;
+    size_t mask_words;
+};
+
+struct grammar {
+    const grammar_words *words;
+    rules grammar;
+    machine runner;
+    stack_set now;
+    stack_set path;  // stacks after each byte of the word being looked at, one behind the other
+    size_t *offsets; // where in `path` those of each length begin
+    uint64_t *allowed;
+};
+
+static int by_bytes(const void *left, const void *right) {
+    const word *const one = left;
+    const word *const other = right;
+    const int order = memcmp(one->data, other->data, least(one->size, other->size));
+    if (order != 0) {
+        return order;
+    }
+    return one->size < other->size ? -1 : one->size > other->size;
+}
+
+/* Special tokens are no text, so no grammar allows one. */
+grammar_words *grammar_words_open(const tokenizer *tokens, const model_config *config) {
+    grammar_words *made = allocate(1, sizeof *made);
+    made->pieces = tokens;
+    made->config = config;
+    made->words = allocate(config->vocabulary, sizeof(word));
+    made->mask_words = (config->vocabulary + 63u) / 64u;
+    for (uint32_t token = 0; token < config->vocabulary; token++) {
+        const token_piece *const piece = tokenizer_piece(tokens, token);
+        if (piece->size != 0 && !piece->special && !config_is_end(config, token)) {
+            made->words[made->count++] = (word){piece->data, piece->size, token, 0};
+            made->longest = most(made->longest, piece->size);
+        }
+    }
+    qsort(made->words, made->count, sizeof(word), by_bytes);
+    for (size_t index = 1; index < made->count; index++) {
+        const word *const before = &made->words[index - 1u];
+        word *const now = &made->words[index];
+        while (now->shared < least(before->size, now->size) && before->data[now->shared] == now->data[now->shared]) {
+            now->shared++;
+        }
+    }
+    return made;
+}
+
+void grammar_words_close(grammar_words *words) {
+    free(words->words);
+    free(words);
+}
+
+/* Whether the text is meant as a JSON Schema: any JSON object or boolean is. */
+static bool read_grammar(grammar *state, const char *text, size_t size, uint32_t *root) {
+    json_document document;
+    bool good;
+    if (!utf8_valid(text, size)) {
+        return rules_fail(&state->grammar, "the grammar is not UTF-8 text");
+    }
+    if (json_read(&document, text, size, COLIBRI_LIMIT_JSON_DEPTH) &&
+        (document.root->kind == JSON_OBJECT || document.root->kind == JSON_BOOLEAN)) {
+        good = schema_compile(&state->grammar, document.root, root);
+    } else {
+        good = gbnf_compile(&state->grammar, text, size, root);
+    }
+    json_free(&document);
+    return good;
+}
+
+/* Refuses a grammar with a rule that calls itself before it has read anything, over and over. */
+static bool check_rules(grammar *state) {
+    for (uint32_t number = 0; number < state->grammar.rule_count; number++) {
+        state->now.count = 0;
+        machine_start(&state->runner, number, &state->now);
+        if (state->runner.exhausted) {
+            return rules_fail(&state->grammar, "a rule begins with itself");
+        }
+    }
+    return true;
+}
+
 grammar *grammar_open(grammar_words *words, const char *text, size_t text_size, char *fault, size_t size) {
-    (void)words; (void)text; (void)text_size; snprintf(fault, size, "no grammars yet"); return NULL; }
-void grammar_close(grammar *state) { (void)state; }
-const uint64_t *grammar_allowed(grammar *state) { (void)state; return NULL; }
-bool grammar_accept(grammar *state, uint32_t token) { (void)state; (void)token; return true; }
+    grammar *state = allocate(1, sizeof *state);
+    uint32_t root = 0;
+    bool good;
+    state->words = words;
+    rules_open(&state->grammar);
+    good = words->config->end_token_count != 0 || rules_fail(&state->grammar, "the model has no end token");
+    good = good && read_grammar(state, text, text_size, &root) && state->grammar.fault == NULL;
+    machine_open(&state->runner, &state->grammar);
+    good = good && check_rules(state);
+    if (good) {
+        state->now.count = 0;
+        machine_start(&state->runner, root, &state->now);
+        good = state->now.count != 0 || rules_fail(&state->grammar, "the grammar allows no text");
+    }
+    if (!good) {
+        snprintf(fault, size, "%s", state->grammar.fault);
+        grammar_close(state);
+        return NULL;
+    }
+    state->offsets = allocate(words->longest + 2u, sizeof(size_t));
+    state->allowed = allocate(words->mask_words, sizeof(uint64_t));
+    return state;
+}
+
+void grammar_close(grammar *state) {
+    machine_close(&state->runner);
+    rules_close(&state->grammar);
+    stack_set_free(&state->now);
+    stack_set_free(&state->path);
+    free(state->offsets);
+    free(state->allowed);
+    free(state);
+}
+
+static bool may_end(const grammar *state) {
+    for (size_t index = 0; index < state->now.count; index++) {
+        if (state->now.stacks[index] == STACK_EMPTY) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* How many bytes of a word can be read; the stacks after the first `known` of them are on the path already. */
+static size_t follow(grammar *state, const char *data, size_t size, size_t known) {
+    for (size_t length = known; length < size; length++) {
+        const size_t first = state->offsets[length];
+        const size_t end = state->offsets[length + 1u];
+        state->path.count = end;
+        machine_step(&state->runner, state->path.stacks + first, end - first, (unsigned char)data[length], &state->path);
+        state->offsets[length + 2u] = state->path.count;
+        if (state->path.count == end) {
+            return length;
+        }
+    }
+    return size;
+}
+
+/* Makes the present stacks the beginning of the path. */
+static void begin_path(grammar *state) {
+    state->path.count = 0;
+    stack_set_append(&state->path, state->now.stacks, state->now.count);
+    state->offsets[0] = 0;
+    state->offsets[1] = state->path.count;
+}
+
+static void allow(grammar *state, uint32_t token) { state->allowed[token / 64u] |= UINT64_C(1) << token % 64u; }
+
+const uint64_t *grammar_allowed(grammar *state) {
+    const grammar_words *const words = state->words;
+    bool any = false;
+    size_t reach = 0; // how many bytes of the word before could be read
+    memset(state->allowed, 0, words->mask_words * sizeof(uint64_t));
+    begin_path(state);
+    for (size_t index = 0; index < words->count; index++) {
+        const word *const now = &words->words[index];
+        if (index != 0 && now->shared > reach) {
+            continue; // begins with bytes that cannot be read
+        }
+        reach = follow(state, now->data, now->size, now->shared);
+        if (reach == now->size) {
+            allow(state, now->token);
+            any = true;
+        }
+    }
+    if (may_end(state)) {
+        for (size_t index = 0; index < words->config->end_token_count; index++) {
+            allow(state, words->config->end_tokens[index]);
+            any = true;
+        }
+    }
+    return any && !state->runner.exhausted ? state->allowed : NULL;
+}
+
+bool grammar_accept(grammar *state, uint32_t token) {
+    const token_piece *const piece = tokenizer_piece(state->words->pieces, token);
+    if (config_is_end(state->words->config, token)) {
+        return true;
+    }
+    begin_path(state);
+    if (follow(state, piece->data, piece->size, 0) == piece->size) {
+        const size_t first = state->offsets[piece->size];
+        state->now.count = 0;
+        stack_set_append(&state->now, state->path.stacks + first, state->path.count - first);
+    }
+    return state->now.count == 1 && state->now.stacks[0] == STACK_EMPTY;
+}
