@@ -991,7 +991,7 @@ def _read_ready(header: list[bytes]) -> Ready:
 
 
 def _read_plain_data(line: bytes) -> _Awaited | None:
-    """A DATA with its table, all numbers at once; None unless everything is plain and in range."""
+    """DATA with its table, all numbers at once; None unless everything is plain, in range and not 0."""
     values = plain_numbers(line, 5)
     if values is None or len(values) < 4:
         return None
@@ -1004,20 +1004,21 @@ def _read_plain_data(line: bytes) -> _Awaited | None:
         return None
     if not (
         type(k) is int
-        and 0 <= k <= 32
+        and 1 <= k <= 32
         and len(values) == 4 + 2 * k
         and type(id) is int
         and 1 <= id <= 18446744073709551615
         and type(size) is int
-        and 0 <= size <= 65536
-        and (not tokens or (min(tokens) >= 0 and max(tokens) <= 2147483647))
+        and 1 <= size <= 65536
+        and min(tokens) >= 1
+        and max(tokens) <= 2147483647
     ):
         return None
     return size, Data, (id,), (logprob, tokens, token_logprobs)
 
 
 def _read_plain_echo(line: bytes) -> _Awaited | None:
-    """A ECHO with its table, all numbers at once; None unless everything is plain and in range."""
+    """ECHO with its table, all numbers at once; None unless everything is plain, in range and not 0."""
     values = plain_numbers(line, 5)
     if values is None or len(values) < 5:
         return None
@@ -1030,15 +1031,16 @@ def _read_plain_echo(line: bytes) -> _Awaited | None:
         return None
     if not (
         type(k) is int
-        and 0 <= k <= 32
+        and 1 <= k <= 32
         and len(values) == 5 + 2 * k
         and type(id) is int
         and 1 <= id <= 18446744073709551615
         and type(size) is int
-        and 0 <= size <= 65536
+        and 1 <= size <= 65536
         and type(position) is int
-        and 0 <= position <= 4294967295
-        and (not tokens or (min(tokens) >= 0 and max(tokens) <= 2147483647))
+        and 1 <= position <= 4294967295
+        and min(tokens) >= 1
+        and max(tokens) <= 2147483647
     ):
         return None
     return size, Echo, (id,), (position, logprob, tokens, token_logprobs)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from codegen.layout import Counted, Literal, Optional, Part, Rest, Word
-from codegen.model import Message, Model, RealType, UintType
+from codegen.model import Message, Model, RealType, UintType, WireField
 from codegen.names import macro
 from codegen.render import python_literal
 from codegen.views import python_text as text
@@ -184,24 +184,24 @@ def _quick(message: Message) -> View | None:
         ],
         "reals": [local(field.name) for field in fields if isinstance(field.type, RealType)],
         "count": local(table.count),
-        "count_low": count.low,
+        "count_low": max(count.low, 1),
         "count_high": count.high,
         "checks": _quick_checks(fields, columns, table.count),
         "result": _awaited(message),
     }
 
 
-def _quick_checks(fields: list[Any], columns: list[Any], count: str) -> list[str]:
+def _quick_checks(fields: list[WireField], columns: list[WireField], count: str) -> list[str]:
+    """Conditions on the numbers. 0 is left to the careful reader: JSON knows -0, unsigned words do not."""
     checks = []
     for field in fields:
         if isinstance(field.type, UintType) and field.name != count:
             name = local(field.name)
-            checks += [f"type({name}) is int", f"{field.type.low} <= {name} <= {field.type.high}"]
+            checks += [f"type({name}) is int", f"{max(field.type.low, 1)} <= {name} <= {field.type.high}"]
     for field in columns:
         if isinstance(field.type, UintType):
             name = local(field.attribute)
-            bounds = f"min({name}) >= {field.type.low} and max({name}) <= {field.type.high}"
-            checks.append(f"(not {name} or ({bounds}))")
+            checks += [f"min({name}) >= {max(field.type.low, 1)}", f"max({name}) <= {field.type.high}"]
     return checks
 
 
