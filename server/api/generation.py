@@ -147,21 +147,28 @@ class Gathered(EngineRun):
                 self.echo.add(frame.position, record)
 
     def on_data(self, frames: list[Data]) -> None:
-        pipeline = self._pipeline or self._begin()
-        for frame in frames:
-            if self._scored:
-                record = Record(frame.payload, frame.logprob, frame.tokens or (), frame.token_logprobs or ())
-                self.records.add(record)
-            self._pieces += pipeline.feed(frame.payload)
-        if pipeline.stopped:
-            self._stop()
+        try:
+            pipeline = self._pipeline or self._begin()
+            for frame in frames:
+                if self._scored:
+                    self.records.add(
+                        Record(frame.payload, frame.logprob, frame.tokens or (), frame.token_logprobs or ())
+                    )
+                self._pieces += pipeline.feed(frame.payload)
+            if pipeline.stopped:
+                self._stop()
+        except Exception:
+            self._give_up()
 
     def on_done(self, done: Done) -> None:
-        pipeline = self._pipeline or self._begin()
-        if self.echo is not None and len(self.echo) != self._echoes_known:
-            pipeline = self._again()
-        self._pieces += pipeline.finish(length_limited=bool(done.length_limited))
-        self.done = done
+        try:
+            pipeline = self._pipeline or self._begin()
+            if self.echo is not None and len(self.echo) != self._echoes_known:
+                pipeline = self._again()
+            self._pieces += pipeline.finish(length_limited=bool(done.length_limited))
+            self.done = done
+        except Exception:
+            self._give_up()
         self._over.set()
 
     def on_cancelled(self) -> None:
@@ -171,6 +178,12 @@ class Gathered(EngineRun):
         self._log_failure(error)
         self._error = error
         self._over.set()
+
+    def _give_up(self) -> None:
+        """A fault of our own: half an answer must not pass for a whole one."""
+        logger.exception("%s could not be read", self._request_id)
+        self._error = errors.engine_error()
+        self.cancel()
 
     def _begin(self) -> Pipeline:
         if self.echo is not None:
@@ -213,20 +226,26 @@ class Parked(Gathered):
 
     def on_done(self, done: Done) -> None:
         self._admission.release()
-        try:
-            super().on_done(done)
-            self._answer(self, done)
-        except Exception:
-            logger.exception("%s could not be answered", self._request_id)
-            self._exchange.refuse(errors.engine_error())
+        super().on_done(done)
+        self._end()
 
     def on_cancelled(self) -> None:
         self._admission.release()
+        self._end()
 
     def on_failure(self, error: ApiError) -> None:
         self._admission.release()
         super().on_failure(error)
-        refuse(self._exchange, error)
+        self._end()
+
+    def _end(self) -> None:
+        if self._error is None and self.done is not None:
+            try:
+                self._answer(self, self.done)
+            except Exception:
+                self._give_up()
+        if self._error is not None:
+            refuse(self._exchange, self._error)
 
 
 def launch(
@@ -310,10 +329,13 @@ class Streamed(EngineRun):
 
     def on_data(self, frames: list[Data]) -> None:
         feed, event = self._pipeline.feed, self._dialect.piece
-        events = [event(piece) for frame in frames for piece in feed(frame.payload)]
-        self._send(events[0] if len(events) == 1 else b"".join(events))
-        if self._pipeline.stopped:
-            self._stop()
+        try:
+            events = [event(piece) for frame in frames for piece in feed(frame.payload)]
+            self._send(events[0] if len(events) == 1 else b"".join(events))
+            if self._pipeline.stopped:
+                self._stop()
+        except Exception:
+            self._give_up()
 
     def on_done(self, done: Done) -> None:
         self._leave(completion_tokens=done.completion_tokens)
@@ -322,13 +344,17 @@ class Streamed(EngineRun):
         stream = self._stream
         if stream is None:
             return
-        pieces = self._pipeline.finish(length_limited=bool(done.length_limited))
         event = self._dialect.piece
+        try:
+            pieces = self._pipeline.finish(length_limited=bool(done.length_limited))
+            last = [*map(event, pieces), self._dialect.closing(done, self._pipeline)]
+        except Exception:
+            self._give_up()
+            return
         with self._lock:
-            last = [*self._held, *(event(piece) for piece in pieces)]
-            self._held.clear()
             self._stream = None
-            stream.finish(b"".join([*last, self._dialect.closing(done, self._pipeline)]))
+            stream.finish(b"".join([*self._held, *last]))
+            self._held.clear()
 
     def on_cancelled(self) -> None:
         self._leave()
@@ -356,6 +382,15 @@ class Streamed(EngineRun):
         with self._lock:
             if self._stream is not None and not self._behind and self.last_write == silent_since:
                 self._send(self._dialect.keepalive())
+
+    def _give_up(self) -> None:
+        """A fault of our own: the stream must not look complete."""
+        logger.exception("%s could not be streamed", self._request_id)
+        with self._lock:
+            stream, self._stream = self._stream, None
+        if stream is not None:
+            stream.fail()
+        self.cancel()
 
     def _leave(self, **noted: object) -> None:
         """The engine is done with the request: the slot is free, no keepalive follows."""
