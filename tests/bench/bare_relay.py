@@ -18,10 +18,11 @@ import sys
 import time
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+CREATED = int(time.time())
 EVENT = (
-    b'data: {"id":"cmpl-00000000000000000000000000000000","object":"text_completion","created":%d,"model":"m",'
-    b'"choices":[{"index":0,"text":"%%s","logprobs":null,"finish_reason":%%s}]}\n\n' % int(time.time())
-)
+    b'data: {"id":"cmpl-00000000000000000000000000000000","object":"text_completion","created":%d,'
+    b'"model":"m","choices":[{"index":0,"text":"%%s","logprobs":null,"finish_reason":%%s}]}\n\n'
+) % CREATED
 
 
 class Relay:

@@ -1,4 +1,4 @@
-"""The client of the gateway benchmark: one thread, one epoll loop, as little work per byte as exactness allows.
+"""The client of the gateway benchmark: one thread, one epoll loop, as little work per byte as can be.
 
     python tests/bench/load_client.py streams|loop|first-byte '{"port": 8000, ...}'
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """An engine for the gateway benchmark whose every text is the time at which it was written.
 
-A request is accepted at once. One of a single token is answered and done at once too; of longer ones, all that
-are open advance together: every BENCH_PERIOD_MS one DATA frame each, in one write, with the monotonic clock in
-nanoseconds as its text. One thread, no log, only the standard library.
+A request is accepted at once. One of a single token is answered and done at once too; of longer ones, all
+that are open advance together: every BENCH_PERIOD_MS one DATA frame each, in one write, with the monotonic
+clock in nanoseconds as its text. One thread, no log, only the standard library.
 """
 
 from __future__ import annotations
