@@ -24,7 +24,7 @@ _ALL = slice(None)
 
 
 class Heads(Protocol):
-    """Where the forward pass keeps one layer's heads; `rows` includes padding rows."""
+    """Where the forward pass keeps one layer's heads; a row is a new position."""
 
     queries: Floats
     """(rows, kv heads, group, head_dim)."""
@@ -54,8 +54,8 @@ class _Attention:
         self, tiling: Tiling, queries: Floats, slots: slice | int, blocks: int, mask: Floats, value_dim: int
     ) -> None:
         """`queries` (batch, kv heads, rows, head_dim), read at each call; `mask` broadcasts to (batch, 1,
-        tiles, blocks,
-        rows of a tile, BLOCK)."""
+        tiles, blocks, rows of a tile, BLOCK).
+        """
         batch, heads, rows, dim = queries.shape
         tiles, tile = tiling.split(rows)
         lead = [batch] if isinstance(slots, slice) else []
@@ -71,17 +71,21 @@ class _Attention:
         self._peak = np.empty([*outer, 1], dtype=np.float32)
         self._total = np.empty_like(self._peak)
         self._weighted = np.empty([*outer, value_dim], dtype=np.float32)
-        self._final = (batch, heads, rows)
+        summed = [*lead, heads, *several, tile]
+        self._weighted_sum = np.empty([*summed, value_dim], dtype=np.float32) if many else self._weighted
+        self._total_sum = np.empty([*summed, 1], dtype=np.float32) if many else self._total
+        self.weighted: Floats = self._weighted_sum.reshape(batch, heads, rows, value_dim)
+        """The result of a call: weighted sums of values (batch, kv heads, rows, value_dim)."""
+        self.total: Floats = self._total_sum.reshape(batch, heads, rows, 1)
+        """What they are to be divided by, (batch, kv heads, rows, 1)."""
 
     @staticmethod
     def _squeezed(mask: Floats, lead: bool, several: bool, many: bool) -> Floats:
         axes = tuple(axis for axis, kept in ((0, lead), (2, several), (3, many)) if not kept)
         return np.squeeze(mask, axes)
 
-    def __call__(self, keys: Floats, values: Floats) -> tuple[Floats, Floats]:
-        """(weighted values (batch, kv heads, rows, value_dim), their divisors (…, 1)) over one layer's
-        cache.
-        """
+    def __call__(self, keys: Floats, values: Floats) -> None:
+        """Attend over one layer's cache."""
         scores, peak, total, weighted = self._scores, self._peak, self._total, self._weighted
         np.matmul(self._queries, keys[self._stored], scores)
         np.add(scores, self._mask, scores)
@@ -93,8 +97,8 @@ class _Attention:
         np.add.reduce(scores, axis=-1, out=total, keepdims=True)
         np.matmul(scores, values[self._stored], weighted)
         if self._many:
-            weighted, total = np.add.reduce(weighted, axis=-3), np.add.reduce(total, axis=-3)
-        return weighted.reshape(*self._final, -1), total.reshape(*self._final, 1)
+            np.add.reduce(weighted, axis=-3, out=self._weighted_sum)
+            np.add.reduce(total, axis=-3, out=self._total_sum)
 
 
 class DecodeStep:
@@ -107,16 +111,15 @@ class DecodeStep:
         neighbours.
         """
         self._cache = cache
-        self._slots = slots
-        count = self._count = len(slots)
+        count = len(slots)
         self._slot_index = slots[0] if count == 1 else np.array(slots)
         group, dim = heads.queries.shape[2:]
         self._dim = slice(dim)
-        self._keys = heads.keys[0] if count == 1 else heads.keys[:count]
-        self._values = heads.values[0] if count == 1 else heads.values[:count]
+        self._keys = heads.keys[0] if count == 1 else heads.keys
+        self._values = heads.values[0] if count == 1 else heads.values
         rows = tiling.rows(group)
         self._staged: tuple[Floats, Floats] | None = None
-        queries = heads.queries[:count]
+        queries = heads.queries
         if rows != group:
             wide = np.zeros((count, queries.shape[1], rows, dim), dtype=np.float32)
             self._staged, queries = (wide[:, :, :group], queries), wide
@@ -127,14 +130,13 @@ class DecodeStep:
             visible = cache.visible[slots[first] : slots[end - 1] + 1, :seen]
             mask = visible[:, None, None, :, None]
             attention = _Attention(tiling, queries[first:end], held, seen, mask, cache.values[0].shape[-1])
-            self._parts.append((attention, heads.attended[first:end]))
+            wanted = (attention.weighted[:, :, :group, :dim], attention.total[:, :, :group])
+            self._parts.append((attention, *wanted, heads.attended[first:end]))
             self._masks += [row.reshape(-1) for row in visible]
-        self._wanted = (slice(None), slice(None), slice(group), slice(dim))
-        self._divisors = self._wanted[:3]
 
     def move(self, positions: Sequence[int]) -> None:
         """Set the position of each slot for the next forward pass; within the blocks of its run."""
-        where = positions[0] if self._count == 1 else np.array(positions)
+        where = positions[0] if len(positions) == 1 else np.array(positions)
         block, offset = where // BLOCK, where % BLOCK
         self._key_place = (self._slot_index, _ALL, block, _ALL, offset)
         self._value_place = (self._slot_index, _ALL, block, offset, self._dim)
@@ -149,9 +151,9 @@ class DecodeStep:
         values[self._value_place] = self._values
         if self._staged is not None:
             np.copyto(*self._staged)
-        for attention, attended in self._parts:
-            weighted, total = attention(keys, values)
-            np.divide(weighted[self._wanted], total[self._divisors], attended)
+        for attention, weighted, total, attended in self._parts:
+            attention(keys, values)
+            np.divide(weighted, total, attended)
 
 
 def neighbours(slots: Sequence[int]) -> list[tuple[int, int]]:
@@ -165,43 +167,44 @@ def neighbours(slots: Sequence[int]) -> list[tuple[int, int]]:
 class PrefillStep:
     """A run of new positions of one slot, each seeing itself and what is before it."""
 
-    def __init__(
-        self, cache: KeyValueCache, tiling: Tiling, heads: Heads, slot: int, first: int, count: int
-    ) -> None:
-        """Rows 0 … count - 1 of `heads` are positions first … first + count - 1 of the slot."""
-        self._cache, self._slot, self._first, self._count = cache, slot, first, count
-        self._heads = heads
-        rows, shared, group, dim = heads.queries.shape
+    def __init__(self, cache: KeyValueCache, tiling: Tiling, heads: Heads, slot: int, first: int) -> None:
+        """The rows of `heads` are positions first, first + 1, … of the slot."""
+        self._cache, self._slot, self._first, self._heads = cache, slot, first, heads
+        count, shared, group, dim = heads.queries.shape
+        used = count * group
+        rows = tiling.rows(used)
         blocks = block_count(first + count)
-        by_head = np.empty((shared, rows, group, dim), dtype=np.float32)
-        self._staged = by_head, heads.queries.swapaxes(0, 1)
-        # Padding rows see what the last row sees.
-        last_seen = np.repeat(np.minimum(np.arange(rows), count - 1) + first, group)
-        tiles, tile = tiling.split(len(last_seen))
+        queries = np.zeros((1, shared, rows, dim), dtype=np.float32)
+        self._staged = [
+            (queries[0, :, index:used:group], heads.queries[:, :, index].swapaxes(0, 1))
+            for index in range(group)
+        ]
+        last_seen = np.full(rows, first)
+        last_seen[:used] = np.repeat(np.arange(first, first + count), group)
+        tiles, tile = tiling.split(rows)
         columns = np.arange(blocks * BLOCK).reshape(blocks, 1, BLOCK)
         mask = np.where(columns <= last_seen.reshape(tiles, 1, tile, 1), np.float32(0), _HIDDEN)[None, None]
-        queries = by_head.reshape(1, shared, rows * group, dim)
         self._attention = _Attention(tiling, queries, slot, blocks, mask, cache.values[0].shape[-1])
-        self._attended = heads.attended.swapaxes(0, 1)
+        weighted, total = self._attention.weighted[0, :, :used, :dim], self._attention.total[0, :, :used]
+        attended = heads.attended.swapaxes(0, 1)
+        self._final = [(weighted[:, g::group], total[:, g::group], attended[:, :, g]) for g in range(group)]
 
     def __call__(self, layer: int) -> None:
         """Store and attend."""
-        keys, values = self._cache.keys[layer][self._slot], self._cache.values[layer][self._slot]
-        self._store(keys, values)
-        np.copyto(*self._staged)
-        weighted, total = self._attention(self._cache.keys[layer], self._cache.values[layer])
-        shared, rows, group, dim = self._attended.shape
-        weighted = weighted[0, ..., :dim].reshape(shared, rows, group, dim)
-        np.divide(weighted, total.reshape(shared, rows, group, 1), self._attended)
+        keys, values = self._cache.keys[layer], self._cache.values[layer]
+        self._store(keys[self._slot], values[self._slot])
+        for staged, queries in self._staged:
+            staged[...] = queries
+        self._attention(keys, values)
+        for weighted, total, attended in self._final:
+            np.divide(weighted, total, attended)
 
     def _store(self, keys: Floats, values: Floats) -> None:
-        """Put the new positions into a slot's keys (kv heads, blocks, head_dim, BLOCK) and values, block
-        by block.
-        """
-        done = 0
-        while done < self._count:
+        """Put the new positions into a slot's keys (kv heads, blocks, head_dim, BLOCK) and its values."""
+        done, count = 0, len(self._heads.keys)
+        while done < count:
             block, offset = divmod(self._first + done, BLOCK)
-            size = min(BLOCK - offset, self._count - done)
+            size = min(BLOCK - offset, count - done)
             new_keys, new_values = (
                 self._heads.keys[done : done + size],
                 self._heads.values[done : done + size],

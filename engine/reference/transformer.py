@@ -20,8 +20,8 @@ from engine.reference.config import ModelConfig
 from engine.reference.kernels import Floats, Tiling, padded, root_sum_square, silu_product
 from engine.reference.weights import Layer, Weights
 
-_KEPT_ROWS = 16
-"""Buffers of steps with at most this many rows are kept for the next one."""
+_KEPT_COUNT = 16
+"""Buffers of steps with at most this many positions are kept for the next one."""
 
 
 @dataclass
@@ -39,36 +39,44 @@ class Timings:
 
 
 class _Buffers:
-    """What one forward pass of `rows` rows writes into, and the views of it that the layers use."""
+    """What one forward pass of `count` positions writes into, and the views of it that the layers use.
 
-    def __init__(self, config: ModelConfig, rows: int) -> None:
-        def empty(*shape: int) -> Floats:
-            return np.empty(shape, dtype=np.float32)
+    Products run over all `rows`, padding included; everything else over the first `count`. Padding rows
+    stay zero.
+    """
+
+    def __init__(self, config: ModelConfig, rows: int, count: int) -> None:
+        def zeros(*shape: int) -> Floats:
+            return np.zeros((rows, *shape), dtype=np.float32)
 
         heads, shared, dim, inner = config.heads, config.key_value_heads, config.head_dim, config.intermediate
-        self.rows = rows
-        self.stream = empty(rows, config.hidden)
-        self.normed = empty(rows, config.hidden)
-        self.norm = empty(rows)
+        used = slice(count)
+        self.rows, self.count = rows, count
+        self.norm = np.zeros(count, dtype=np.float32)
         self.norm_column = self.norm[:, None]
-        self.epsilon_sum = np.full(rows, config.hidden * config.norm_epsilon, dtype=np.float32)
-        self.fused = empty(rows, padded((heads + 2 * shared) * dim))
-        self.rotated = self.fused[:, : (heads + shared) * dim].reshape(rows, heads + shared, dim)
+        self.epsilon_sum = np.full(count, config.hidden * config.norm_epsilon, dtype=np.float32)
+        self.stream = np.zeros((count, config.hidden), dtype=np.float32)
+        self.normed_rows = zeros(config.hidden)
+        self.normed = self.normed_rows[used]
+        self.fused_rows = zeros(padded((heads + 2 * shared) * dim))
+        fused = self.fused_rows[used]
+        self.rotated = fused[:, : (heads + shared) * dim].reshape(count, heads + shared, dim)
         self.pairs = self.rotated[:, :, : config.rotary_dim].view(np.complex64)
-        self.queries = self.rotated[:, :heads].reshape(rows, shared, config.group, dim)
+        self.queries = self.rotated[:, :heads].reshape(count, shared, config.group, dim)
         self.keys = self.rotated[:, heads:]
-        self.values = self.fused[:, (heads + shared) * dim : (heads + 2 * shared) * dim].reshape(
-            rows, shared, dim
+        self.values = fused[:, (heads + shared) * dim : (heads + 2 * shared) * dim].reshape(
+            count, shared, dim
         )
-        self.attended = np.zeros((rows, shared, config.group, dim), dtype=np.float32)
-        self.attended_rows = self.attended.reshape(rows, heads * dim)
-        self.projected_padded = empty(rows, padded(config.hidden))
-        self.projected = self.projected_padded[:, : config.hidden]
-        self.gate_up = empty(rows, padded(2 * inner))
-        self.gate, self.up = self.gate_up[:, :inner], self.gate_up[:, inner : 2 * inner]
-        self.inner = empty(rows, inner)
+        self.attended_rows = zeros(heads * dim)
+        self.attended = self.attended_rows[used].reshape(count, shared, config.group, dim)
+        self.projected_rows = zeros(padded(config.hidden))
+        self.projected = self.projected_rows[used, : config.hidden]
+        self.gate_up_rows = zeros(padded(2 * inner))
+        self.gate, self.up = self.gate_up_rows[used, :inner], self.gate_up_rows[used, inner : 2 * inner]
+        self.inner_rows = zeros(inner)
+        self.inner = self.inner_rows[used]
         if config.family.query_key_norm:
-            self.head_norm = empty(rows, heads + shared)
+            self.head_norm = np.zeros((count, heads + shared), dtype=np.float32)
             self.head_epsilon_sum = np.full_like(self.head_norm, dim * config.norm_epsilon)
 
 
@@ -93,8 +101,8 @@ class Transformer:
         vocabulary).
         """
         buffers = self._buffers(len(tokens))
-        self._forward(tokens, positions, buffers, self._decode_step(buffers, slots, positions))
-        return self._logits(buffers)[: len(slots)]
+        self._forward(list(tokens), list(positions), buffers, self._decode_step(buffers, slots, positions))
+        return self._logits(buffers)
 
     def prefill(self, slot: int, first: int, tokens: Sequence[int], every_position: bool) -> Floats:
         """Tokens at positions first … of one slot; logits (tokens, vocabulary), or (1, vocabulary) of the
@@ -102,13 +110,13 @@ class Transformer:
         """
         count = len(tokens)
         buffers = self._buffers(count)
-        step = PrefillStep(self.cache, self._tiling, buffers, slot, first, count)
-        self._forward(tokens, range(first, first + count), buffers, step)
+        step = PrefillStep(self.cache, self._tiling, buffers, slot, first)
+        self._forward(list(tokens), list(range(first, first + count)), buffers, step)
         if every_position:
-            return self._logits(buffers)[:count]
+            return self._logits(buffers)
         last = self._buffers(1)
         last.stream[...] = buffers.stream[count - 1]
-        return self._logits(last)[:1]
+        return self._logits(last)
 
     def _decode_step(self, buffers: _Buffers, slots: Sequence[int], positions: Sequence[int]) -> DecodeStep:
         """The attention of this step; that of the last step where the same slots look at the same blocks."""
@@ -122,35 +130,37 @@ class Transformer:
         return kept[2]
 
     def _buffers(self, count: int) -> _Buffers:
-        """Buffers for `count` rows and the padding they need."""
-        rows = self._tiling.rows(count)
-        found = self._kept_buffers.get(rows)
+        """Buffers for `count` positions and the padding rows they need."""
+        found = self._kept_buffers.get(count)
         if found is None:
-            found = _Buffers(self.config, rows)
-            if rows <= _KEPT_ROWS:
-                self._kept_buffers[rows] = found
+            found = _Buffers(self.config, self._tiling.rows(count), count)
+            if count <= _KEPT_COUNT:
+                self._kept_buffers[count] = found
         return found
 
     def _forward(
-        self, tokens: Sequence[int], positions: Sequence[int], buffers: _Buffers, step: AttentionStep
+        self, tokens: list[int], positions: list[int], buffers: _Buffers, step: AttentionStep
     ) -> None:
-        """Fill the residual stream up to after the last layer. Padding rows repeat the last token."""
+        """Fill the residual stream up to after the last layer."""
         start = perf_counter()
         attention = 0.0
-        padding = buffers.rows - len(tokens)
-        buffers.stream[...] = self._weights.embedding[[*tokens, *[tokens[-1]] * padding]]
-        rotation = self._rotations[[*positions, *[positions[-1]] * padding]][:, None, :]
+        if len(tokens) == 1:  # one row is read through a view, several are gathered
+            buffers.stream[...] = self._weights.embedding[tokens[0]]
+            rotation = self._rotations[positions[0]]
+        else:
+            buffers.stream[...] = self._weights.embedding[tokens]
+            rotation = self._rotations[positions, None, :]
         for index, layer in enumerate(self._weights.layers):
             self._heads(layer, buffers, rotation)
             before = perf_counter()
             step(index)
             attention += perf_counter() - before
-            layer.output(buffers.attended_rows, buffers.projected_padded)
+            layer.output(buffers.attended_rows, buffers.projected_rows)
             self._add(buffers, layer.after_attention)
             self._normalise(buffers, buffers.stream)
-            layer.negated_gate_up(buffers.normed, buffers.gate_up)
+            layer.negated_gate_up(buffers.normed_rows, buffers.gate_up_rows)
             silu_product(buffers.gate, buffers.up, buffers.inner)
-            layer.down(buffers.inner, buffers.projected_padded)
+            layer.down(buffers.inner_rows, buffers.projected_rows)
             self._add(buffers, layer.after_mlp)
         self.timings.forwards += 1
         self.timings.attention += attention
@@ -176,7 +186,7 @@ class Transformer:
     def _heads(self, layer: Layer, buffers: _Buffers, rotation: NDArray[np.complex64]) -> None:
         """Queries, keys and values of a layer, rotated to their positions."""
         self._normalise(buffers, buffers.stream)
-        layer.query_key_value(buffers.normed, buffers.fused)
+        layer.query_key_value(buffers.normed_rows, buffers.fused_rows)
         if layer.query_key_scale is not None:
             root_sum_square(buffers.rotated, buffers.head_epsilon_sum, buffers.head_norm)
             np.divide(buffers.rotated, buffers.head_norm[:, :, None], buffers.rotated)
@@ -184,11 +194,11 @@ class Transformer:
         np.multiply(buffers.pairs, rotation, buffers.pairs)
 
     def _logits(self, buffers: _Buffers) -> Floats:
-        """Logits (rows, vocabulary) in an array of their own: they may outlive the step."""
+        """Logits (count, vocabulary) in an array of their own: they may outlive the step."""
         start = perf_counter()
         head = self._weights.head
         logits = np.empty((buffers.rows, head.width), dtype=np.float32)
         self._normalise(buffers, buffers.stream)
-        head(buffers.normed, logits)
+        head(buffers.normed_rows, logits)
         self.timings.head += perf_counter() - start
-        return logits[:, : self.config.vocabulary]
+        return logits[: buffers.count, : self.config.vocabulary]
