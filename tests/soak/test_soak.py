@@ -1,0 +1,17 @@
+"""Seconds of what `invoke soak` does for minutes."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.clients.gateways import SCRIPTED_ENGINE
+from tests.soak.soak import run_soak
+
+
+@pytest.mark.skipif(not SCRIPTED_ENGINE.exists(), reason="the scripted engine of ../shared is not here")
+def test_mixed_traffic_with_a_dying_engine_leaves_nothing_behind_and_counters_add_up() -> None:
+    report = run_soak(seconds=4.0, streams=400, warm_up=1.0)
+    assert report.deaths == 1
+    assert report.streams == 400
+    assert report.ended["ok"] > 400
+    assert min(report.ended[outcome] for outcome in ("cancelled", "refused")) > 0
