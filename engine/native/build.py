@@ -11,6 +11,7 @@ writable) to the user's cache.
 from __future__ import annotations
 
 import argparse
+import fcntl
 import hashlib
 import os
 import shutil
@@ -18,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import generated
@@ -68,24 +70,31 @@ def sources() -> list[Path]:
     return sorted(SOURCES.glob("*.c"))
 
 
-def compile_command(compiler: str, flags: Sequence[str], units: Sequence[Path], program: Path) -> list[str]:
-    """The one command that compiles and links."""
-    paths = [f"-I{HEADER}", f"-I{SOURCES}", *map(str, units)]
-    return [compiler, *LANGUAGE, *flags, *WARNINGS, *paths, "-o", str(program), "-lm"]
+def _run(command: Sequence[str]) -> None:
+    """Run the compiler; its warnings go to stderr. Raises BuildError with its words when it fails."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise BuildError(f"the native engine does not compile: {' '.join(command)}\n{done.stderr}")
+    print(done.stderr, file=sys.stderr, end="")
 
 
 def compile_program(program: Path, units: Sequence[Path], flags: Sequence[str] = OPTIMISED) -> Path:
-    """Compile and link `units` into `program`, which appears whole or not at all. Raises BuildError."""
+    """Compile `units`, as many at once as there are processors, and link them into `program`, which appears
+    whole or not at all. Raises BuildError.
+    """
+    compiler = find_compiler()
+    common = [compiler, *LANGUAGE, *flags, *WARNINGS, f"-I{HEADER}", f"-I{SOURCES}"]
     program.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=program.parent, prefix=".build-") as scratch:
-        made = Path(scratch) / program.name
-        command = compile_command(find_compiler(), flags, units, made)
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise BuildError(f"the native engine does not compile: {' '.join(command)}\n{done.stderr}")
-        if done.stderr:
-            print(done.stderr, file=sys.stderr, end="")
-        os.replace(made, program)
+        objects = [Path(scratch) / f"{unit.stem}.o" for unit in units]
+        commands = [
+            [*common, "-c", str(unit), "-o", str(made)] for unit, made in zip(units, objects, strict=True)
+        ]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(_run, commands))
+        linked = Path(scratch) / program.name
+        _run([compiler, *LANGUAGE, *flags, *map(str, objects), "-o", str(linked), "-lm"])
+        os.replace(linked, program)
     return program
 
 
@@ -98,15 +107,20 @@ def _fingerprint(compiler: str) -> str:
 
 
 def build(directory: Path | None = None) -> Path:
-    """The program, built if it is not there or not up to date. Raises BuildError."""
+    """The program, built if it is not there or not up to date; of several builds at once, one builds and the
+    others wait for it. Raises BuildError.
+    """
     where = directory or default_directory()
     program, stamp = where / PROGRAM, where / f"{PROGRAM}.sha256"
     fingerprint = _fingerprint(find_compiler())
     try:
-        if program.is_file() and stamp.is_file() and stamp.read_text(encoding="ascii") == fingerprint:
-            return program
-        compile_program(program, sources())
-        stamp.write_text(fingerprint, encoding="ascii")
+        where.mkdir(parents=True, exist_ok=True)
+        with (where / ".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if program.is_file() and stamp.is_file() and stamp.read_text(encoding="ascii") == fingerprint:
+                return program
+            compile_program(program, sources())
+            stamp.write_text(fingerprint, encoding="ascii")
     except OSError as error:
         raise BuildError(f"{where} cannot be written: {error.strerror}") from None
     return program

@@ -68,6 +68,24 @@ static void load_added(tokenizer *words, const json_value *list) {
     added_tokens_sort(&words->after);
 }
 
+/* Refuses ids that the model does not have, naming the largest. */
+static void check_ids(const json_value *root, size_t count, const char *path) {
+    const json_value *vocab = json_member(json_member(root, "model"), "vocab");
+    const json_value *added = json_member(root, "added_tokens");
+    uint64_t largest = 0;
+    uint64_t token = 0;
+    for (const json_value *item = vocab == NULL ? NULL : vocab->first; item != NULL; item = item->next) {
+        largest = json_count(item, NO_TOKEN, &token) && token > largest ? token : largest;
+    }
+    for (const json_value *item = added == NULL ? NULL : added->first; item != NULL; item = item->next) {
+        largest = json_count(json_member(item, "id"), NO_TOKEN, &token) && token > largest ? token : largest;
+    }
+    if (largest >= count) {
+        refuse_launch("%s has token id %llu, but the model's vocabulary ends at %zu", path, (unsigned long long)largest,
+                      count - 1u);
+    }
+}
+
 tokenizer *tokenizer_load(const char *directory, size_t vocabulary) {
     tokenizer *words = allocate(1, sizeof *words);
     buffer text;
@@ -78,6 +96,7 @@ tokenizer *tokenizer_load(const char *directory, size_t vocabulary) {
         refuse_launch("%s is not a valid tokenizer: %s at byte %zu", words->path, document.fault, document.fault_at);
     }
     buffer_free(&text);
+    check_ids(document.root, vocabulary, words->path);
     vocabulary_load(&words->words, json_member(document.root, "model"), vocabulary, words->path);
     normalizer_load(&words->normal, json_member(document.root, "normalizer"), words->path);
     words->cutter = pretokenizer_load(json_member(document.root, "pre_tokenizer"), words->path);
@@ -92,6 +111,7 @@ void tokenizer_free(tokenizer *words) {
     pretokenizer_free(words->cutter);
     added_tokens_free(&words->before);
     added_tokens_free(&words->after);
+    normalizer_free(&words->normal);
     merger_free(&words->merge);
     free(words->path);
     free(words);

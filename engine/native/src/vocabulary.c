@@ -76,8 +76,7 @@ void vocabulary_set_piece(vocabulary *words, uint64_t token, const char *data, s
                           const char *path) {
     token_piece *piece;
     if (token >= words->count) {
-        refuse_launch("%s has token id %llu, but the model's vocabulary ends at %zu", path, (unsigned long long)token,
-                      words->count - 1u);
+        refuse_launch("%s is not a valid tokenizer: token id %llu is too large", path, (unsigned long long)token);
     }
     piece = &words->pieces[token];
     free(piece->data);

@@ -1,0 +1,98 @@
+"""The native engine computes what the reference computes: same tokens, log probabilities within 1e-4."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from generated import limits
+from tests.engine.checkpoints import RECIPES, write_checkpoint
+from tests.engine.engine_process import EngineProcess, submit
+
+NANO = Path(__file__).parents[2] / "engine" / "nano" / "model"
+REFERENCE = [sys.executable, "-m", "engine.reference"]
+TOLERANCE = 1e-4
+PROMPT = "[gMASK]<sop><|user|>the other 12 in an hour<|assistant|><think></think>"
+QUESTIONS = ("what is 2 + 2?", "what is the capital of France?", "the weather in Rome", "count to five")
+
+
+def nano_prompt(question: str) -> str:
+    """A question as the embedded model has learnt it."""
+    return f"[gMASK]<sop><|user|>\n{question}<|assistant|>\n<think></think>\n"
+
+
+def assert_near(ours: float, theirs: float) -> None:
+    """Equal within the tolerance; both nan counts as equal."""
+    assert (math.isnan(ours) and math.isnan(theirs)) or abs(ours - theirs) < TOLERANCE
+
+
+def assert_same_numbers(ours: list[Any], theirs: list[Any]) -> None:
+    """The same frames with the same pieces, and numbers within the tolerance."""
+    assert [frame.KIND for frame in ours] == [frame.KIND for frame in theirs]
+    for mine, other in zip(ours, theirs, strict=True):
+        if mine.KIND not in ("DATA", "ECHO"):
+            continue
+        assert mine.payload == other.payload
+        assert_near(mine.logprob, other.logprob)
+        for first, second in zip(mine.token_logprobs, other.token_logprobs, strict=True):
+            assert_near(first, second)
+        known = dict(zip(other.tokens, other.token_logprobs, strict=True))
+        for token, value in zip(mine.tokens, mine.token_logprobs, strict=True):
+            assert_near(value, known.get(token, other.token_logprobs[-1]))
+
+
+@pytest.fixture(params=[*RECIPES, "nano"])
+def directory(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A checkpoint of each model type, dtype and layout, and the embedded model."""
+    if request.param != "nano":
+        return write_checkpoint(tmp_path, RECIPES[request.param])
+    return Path(shutil.copytree(NANO, tmp_path / "nano"))
+
+
+def test_numbers_equal_the_reference(command: list[str], directory: Path) -> None:
+    found = []
+    for program in (command, REFERENCE):
+        with EngineProcess(program, directory) as engine:
+            scored = engine.ask(1, PROMPT * 6, 40, logprobs=limits.TOP_K)
+            engine.submit(2, PROMPT, 60, slot=1)
+            engine.submit(3, "the hour " * 40, 60, slot=2)
+            engine.wait_ends([2, 3])
+            found.append((scored, engine.text(2), engine.text(3)))
+    (scored, *texts), (expected, *expected_texts) = found
+    assert_same_numbers(scored, expected)
+    assert texts == expected_texts
+
+
+def test_answers_of_the_embedded_model(command: list[str], tmp_path: Path) -> None:
+    directory = Path(shutil.copytree(NANO, tmp_path / "nano"))
+    texts = []
+    for program in (command, REFERENCE):
+        with EngineProcess(program, directory) as engine:
+            engine.send(
+                b"".join(
+                    submit(slot + 1, nano_prompt(question), 80, slot=slot)
+                    for slot, question in enumerate(QUESTIONS)
+                )
+            )
+            engine.wait_ends(range(1, len(QUESTIONS) + 1))
+            texts.append([engine.text(number) for number in range(1, len(QUESTIONS) + 1)])
+    assert texts[0] == texts[1]
+    assert all(texts[0])
+
+
+@pytest.mark.parametrize("name", ["glm", "qwen3"])
+def test_threads_change_nothing(name: str, command: list[str], tmp_path: Path) -> None:
+    directory = write_checkpoint(tmp_path, RECIPES[name])
+    texts = []
+    for threads in ("1", "3"):
+        with EngineProcess(command, directory, {"OMP_NUM_THREADS": threads}) as engine:
+            engine.ask(1, PROMPT * 8, 30, logprobs=5)
+            texts.append([frame for frame in engine.received if frame.KIND in ("DATA", "ECHO")])
+    first, second = texts
+    for one, other in zip(first, second, strict=True):
+        assert (one.payload, list(one.token_logprobs)) == (other.payload, list(other.token_logprobs))
