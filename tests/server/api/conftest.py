@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from server.app import build_gateway, create_server
+from server.engines import native_engine
 from server.model import embedded_model, load_model
 from server.settings import resolve
 
@@ -257,10 +258,14 @@ def old_gateway(open_gateway: Callable[..., Gateway]) -> Gateway:
     return open_gateway(family="olmoe")
 
 
-@pytest.fixture(scope="session")
-def real_gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
-    """A gateway with the reference engine on the embedded model, two slots; it serves test-model."""
-    directory = tmp_path_factory.mktemp("real")
-    gateway = Gateway(directory, embedded_model(), environ={}, engine="reference", kv_slots="2")
+@pytest.fixture(scope="session", params=["reference", "native"])
+def real_gateway(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Gateway]:
+    """A gateway with a real engine on the embedded model, two slots; it serves test-model."""
+    if request.param == "native" and native_engine() is None:
+        pytest.skip("the native engine is not built")
+    directory = tmp_path_factory.mktemp(request.param)
+    gateway = Gateway(directory, embedded_model(), environ={}, engine=request.param, kv_slots="2")
     yield gateway
     gateway.close()
