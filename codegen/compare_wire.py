@@ -233,6 +233,11 @@ def compare_types(found: Comparison, path: str, old: Data, new: Data, prefix: st
     widened = any(_tighter(after, before, side) for before, after, side in bounds)
     narrowed = narrowed or (old.get("finite") is False and new.get("finite") is True)
     widened = widened or (old.get("finite") is True and new.get("finite") is False)
+    tolerant_before, tolerant_now = (kind.get("unreadable") is not None for kind in (old, new))
+    narrowed = narrowed or (tolerant_before and not tolerant_now)
+    widened = widened or (tolerant_now and not tolerant_before)
+    if tolerant_before and tolerant_now and old["unreadable"] != new["unreadable"]:
+        found.add("field.format-changed", path, f"unreadable: {old['unreadable']} → {new['unreadable']}")
     told = f"{_range(old)} → {_range(new)}"
     if narrowed:
         found.add(f"{prefix}-narrowed", path, told)

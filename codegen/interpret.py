@@ -236,6 +236,9 @@ def _fixed_places(parts: tuple[notation.Part, ...]) -> list[str]:
 
 def _convert(wire_type: WireType, text: str, name: str) -> Value:
     match wire_type:
+        case UintType(unreadable=int(unreadable)):
+            digits = text.isascii() and text.isdigit() and len(text) < 1000
+            return int(text) if digits and wire_type.low <= int(text) <= wire_type.high else unreadable
         case UintType():
             if not re.fullmatch(r"-?[0-9]+", text):
                 raise Refused(name, "word")

@@ -20,6 +20,8 @@ class UintType(Item):
     unit: str
     high_limit: str | None
     """Name of the limit that the upper bound refers to, if any."""
+    unreadable: int | None
+    """What a reader takes any other word for; None: any other word is a fault."""
 
 
 @dataclass(frozen=True, slots=True)

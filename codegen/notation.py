@@ -76,6 +76,7 @@ TYPE: Final = item(
         "above": NUMBER,
         "print": PRINT,
         "precision": choice("single", "double"),
+        "unreadable": INTEGER,
     },
     one_of=(("uint", "real", "word", "hex"),),
 )

@@ -110,6 +110,7 @@ def _type(scope: Scope, entry: Entry) -> WireType:
             high=int(ends.high or 0),
             unit=text_of(tree, "unit"),
             high_limit=ends.high_from,
+            unreadable=values.parse_integer(text_of(tree, "unreadable")),
         )
     if tree.get("real") is not None:
         word = text_of(tree, "real")

@@ -10,8 +10,8 @@ from typing import Final
 VERSION: Final = "1.0.0"
 """Version of the protocol."""
 
-BASE: Final = "62221f5350da3b232213c80be454b9c94c1386565cf389107523c0d035f0b825"
+BASE: Final = "63c919f9d1b2c4b3e86fb1113966a2a579adcc4988890fabe5757ddce11ea7ce"
 """What the bytes on the wire must be: equal on both sides means plain requests are understood."""
 
-FULL: Final = "062ece482678ebf44c68281a760db5a68b7d6df3d08764855c4a864defe83c4d"
+FULL: Final = "9155be9f9c6ae249f542bb0e6ea6257a0292c8d3aeec177447b4231a4cf36718"
 """Everything promised, prose left out."""

@@ -32,6 +32,7 @@ from .wire import (
     real,
     split_words,
     uint,
+    uint_or,
     visible,
 )
 
@@ -51,8 +52,8 @@ class Accept(Message):
 
     def __init__(self, id: int, prompt_tokens: int) -> None:
         self.id = id
-        """Request id: minted by the gateway, increasing, never taken from a client, unique among requests in
-        flight. 1 … 18446744073709551615.
+        """Id of the SUBMIT. An engine that echoes what it could not read names no request: the frame is
+        consumed and dropped. 1 … 18446744073709551615.
         """
         self.prompt_tokens = prompt_tokens
         """A number of tokens. Unit: tokens. 0 … 9223372036854775807."""
@@ -78,8 +79,8 @@ class Data(Message):
         token_logprobs: tuple[float, ...] | None = None,
     ) -> None:
         self.id = id
-        """Request id: minted by the gateway, increasing, never taken from a client, unique among requests in
-        flight. 1 … 18446744073709551615.
+        """Id of the SUBMIT. An engine that echoes what it could not read names no request: the frame is
+        consumed and dropped. 1 … 18446744073709551615.
         """
         self.payload = payload
         """Bytes of the text piece; may split a UTF-8 character, may be empty."""
@@ -116,8 +117,8 @@ class Echo(Message):
         token_logprobs: tuple[float, ...],
     ) -> None:
         self.id = id
-        """Request id: minted by the gateway, increasing, never taken from a client, unique among requests in
-        flight. 1 … 18446744073709551615.
+        """Id of the SUBMIT. An engine that echoes what it could not read names no request: the frame is
+        consumed and dropped. 1 … 18446744073709551615.
         """
         self.payload = payload
         """The prompt token's own bytes."""
@@ -145,8 +146,8 @@ class Tool(Message):
 
     def __init__(self, id: int, payload: bytes) -> None:
         self.id = id
-        """Request id: minted by the gateway, increasing, never taken from a client, unique among requests in
-        flight. 1 … 18446744073709551615.
+        """Id of the SUBMIT. An engine that echoes what it could not read names no request: the frame is
+        consumed and dropped. 1 … 18446744073709551615.
         """
         self.payload = payload
         """The sideband record."""
@@ -181,8 +182,8 @@ class Done(Message):
         length_limited: int | None = None,
     ) -> None:
         self.id = id
-        """Request id: minted by the gateway, increasing, never taken from a client, unique among requests in
-        flight. 1 … 18446744073709551615.
+        """Id of the SUBMIT. An engine that echoes what it could not read names no request: the frame is
+        consumed and dropped. 1 … 18446744073709551615.
         """
         self.completion_tokens = completion_tokens
         """A number of tokens. Unit: tokens. 0 … 9223372036854775807."""
@@ -471,8 +472,8 @@ class Grpp(Message):
 
     def __init__(self, id: int, position: int, logprob: float, k: int) -> None:
         self.id = id
-        """Request id: minted by the gateway, increasing, never taken from a client, unique among requests in
-        flight. 1 … 18446744073709551615.
+        """Id of the SUBMIT. An engine that echoes what it could not read names no request: the frame is
+        consumed and dropped. 1 … 18446744073709551615.
         """
         self.position = position
         """Place of a token in the prompt; every place exactly once, in any order. Unit: tokens. 0 …
@@ -496,8 +497,8 @@ class Grpg(Message):
 
     def __init__(self, id: int, member: int, position: int, logprob: float, k: int) -> None:
         self.id = id
-        """Request id: minted by the gateway, increasing, never taken from a client, unique among requests in
-        flight. 1 … 18446744073709551615.
+        """Id of the SUBMIT. An engine that echoes what it could not read names no request: the frame is
+        consumed and dropped. 1 … 18446744073709551615.
         """
         self.member = member
         """Member of a group. 0 … 2147483647."""
@@ -523,8 +524,8 @@ class Grps(Message):
 
     def __init__(self, id: int, member: int, prompt_count: int, member_count: int) -> None:
         self.id = id
-        """Request id: minted by the gateway, increasing, never taken from a client, unique among requests in
-        flight. 1 … 18446744073709551615.
+        """Id of the SUBMIT. An engine that echoes what it could not read names no request: the frame is
+        consumed and dropped. 1 … 18446744073709551615.
         """
         self.member = member
         """Member of a group. 0 … 2147483647."""
@@ -546,8 +547,8 @@ class Grpe(Message):
 
     def __init__(self, id: int, member: int, sum: float, count: int, greedy: int) -> None:
         self.id = id
-        """Request id: minted by the gateway, increasing, never taken from a client, unique among requests in
-        flight. 1 … 18446744073709551615.
+        """Id of the SUBMIT. An engine that echoes what it could not read names no request: the frame is
+        consumed and dropped. 1 … 18446744073709551615.
         """
         self.member = member
         """Member of a group. 0 … 2147483647."""
@@ -684,7 +685,7 @@ def _read_accept(header: list[bytes]) -> Accept:
     found = len(header)
     if found < 3:
         raise BadWord("", "word_count")
-    id = uint(header[1], "id", 1, 18446744073709551615)
+    id = uint_or(header[1], 1, 18446744073709551615, 0)
     prompt_tokens = uint(header[2], "prompt_tokens", 0, 9223372036854775807)
     return Accept(id=id, prompt_tokens=prompt_tokens)
 
@@ -697,7 +698,7 @@ def _read_data(header: list[bytes]) -> _Awaited:
     logprob: float | None = None
     tokens: tuple[int, ...] | None = None
     token_logprobs: tuple[float, ...] | None = None
-    id = uint(header[1], "id", 1, 18446744073709551615)
+    id = uint_or(header[1], 1, 18446744073709551615, 0)
     size = uint(header[2], "size", 0, 65536)
     if found > 3:
         logprob = real(header[3], "logprob")
@@ -719,7 +720,7 @@ def _read_echo(header: list[bytes]) -> _Awaited:
     found = len(header)
     if found < 6:
         raise BadWord("", "word_count")
-    id = uint(header[1], "id", 1, 18446744073709551615)
+    id = uint_or(header[1], 1, 18446744073709551615, 0)
     size = uint(header[2], "size", 0, 65536)
     position = uint(header[3], "position", 0, 4294967295)
     logprob = real(header[4], "logprob")
@@ -741,7 +742,7 @@ def _read_tool(header: list[bytes]) -> _Awaited:
     found = len(header)
     if found != 3:
         raise BadWord("", "word_count")
-    id = uint(header[1], "id", 1, 18446744073709551615)
+    id = uint_or(header[1], 1, 18446744073709551615, 0)
     size = uint(header[2], "size", 0, 65536)
     return size, Tool, (id,), ()
 
@@ -753,7 +754,7 @@ def _read_done(header: list[bytes]) -> Done:
         raise BadWord("", "word_count")
     prompt_tokens: int | None = None
     length_limited: int | None = None
-    id = uint(header[1], "id", 1, 18446744073709551615)
+    id = uint_or(header[1], 1, 18446744073709551615, 0)
     literal(header[2], b"STAT")
     completion_tokens = uint(header[3], "completion_tokens", 0, 9223372036854775807)
     tokens_per_second = finite_real(header[4], "tokens_per_second")
@@ -779,7 +780,7 @@ def _read_error(header: list[bytes]) -> Error:
     found = len(header)
     if found < 2:
         raise BadWord("", "word_count")
-    id = uint(header[1], "id", 0, 18446744073709551615)
+    id = uint_or(header[1], 0, 18446744073709551615, 0)
     words = tuple(visible(word, "words") for word in header[2:])
     return Error(id=id, words=words)
 
@@ -917,7 +918,7 @@ def _read_grpp(header: list[bytes]) -> _Awaited:
     found = len(header)
     if found < 6:
         raise BadWord("", "word_count")
-    id = uint(header[1], "id", 1, 18446744073709551615)
+    id = uint_or(header[1], 1, 18446744073709551615, 0)
     size = uint(header[2], "size", 0, 65536)
     position = uint(header[3], "position", 0, 4294967295)
     logprob = real(header[4], "logprob")
@@ -930,7 +931,7 @@ def _read_grpg(header: list[bytes]) -> _Awaited:
     found = len(header)
     if found < 7:
         raise BadWord("", "word_count")
-    id = uint(header[1], "id", 1, 18446744073709551615)
+    id = uint_or(header[1], 1, 18446744073709551615, 0)
     size = uint(header[2], "size", 0, 65536)
     member = uint(header[3], "member", 0, 2147483647)
     position = uint(header[4], "position", 0, 4294967295)
@@ -944,7 +945,7 @@ def _read_grps(header: list[bytes]) -> Grps:
     found = len(header)
     if found != 5:
         raise BadWord("", "word_count")
-    id = uint(header[1], "id", 1, 18446744073709551615)
+    id = uint_or(header[1], 1, 18446744073709551615, 0)
     member = uint(header[2], "member", 0, 2147483647)
     prompt_count = uint(header[3], "prompt_count", 0, 9223372036854775807)
     member_count = uint(header[4], "member_count", 0, 9223372036854775807)
@@ -956,7 +957,7 @@ def _read_grpe(header: list[bytes]) -> Grpe:
     found = len(header)
     if found != 6:
         raise BadWord("", "word_count")
-    id = uint(header[1], "id", 1, 18446744073709551615)
+    id = uint_or(header[1], 1, 18446744073709551615, 0)
     member = uint(header[2], "member", 0, 2147483647)
     sum = real(header[3], "sum")
     count = uint(header[4], "count", 0, 9223372036854775807)

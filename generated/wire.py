@@ -133,6 +133,14 @@ def uint(word: bytes, field: str, low: int, high: int) -> int:
     return value
 
 
+def uint_or(word: bytes, low: int, high: int, unreadable: int) -> int:
+    """An unsigned decimal in ``low`` … ``high``; ``unreadable`` for any other word."""
+    try:
+        return uint(word, "", low, high)
+    except BadWord:
+        return unreadable
+
+
 _DECIMAL: Final = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)")
 _GENERAL: Final = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _NOT_FINITE: Final[Mapping[bytes, float]] = {b"nan": nan, b"inf": inf, b"-inf": -inf}

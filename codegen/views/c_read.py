@@ -102,7 +102,10 @@ def _sizes(message: Message, parts: tuple[Part, ...], place: int) -> list[Size]:
 def read_call(kind: WireType, target: str) -> str:
     """C expression that reads the word into ``target`` and is the rule it breaks."""
     if isinstance(kind, UintType):
-        return f"colibri_read_uint(word, {uint(kind.low)}, {uint(kind.high)}, {target})"
+        bounds = f"{uint(kind.low)}, {uint(kind.high)}"
+        if kind.unreadable is not None:
+            return f"colibri_read_uint_or(word, {bounds}, {uint(kind.unreadable)}, {target})"
+        return f"colibri_read_uint(word, {bounds}, {target})"
     if isinstance(kind, RealType):
         low = least_real(kind, printed=False)
         if low is not None or kind.high is not None:

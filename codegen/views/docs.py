@@ -43,7 +43,8 @@ def protocol_tables(model: Model) -> dict[str, str]:
 def type_range(kind: WireType) -> str:
     """What values a wire type takes, in words."""
     if isinstance(kind, UintType):
-        return f"{kind.low} … {_power(kind.high)}"
+        odd = "" if kind.unreadable is None else f"; any other word is read as {kind.unreadable}"
+        return f"{kind.low} … {_power(kind.high)}{odd}"
     if isinstance(kind, HexType):
         return "hexadecimal digit pairs"
     if not isinstance(kind, RealType):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..model import JsonObject, JsonType, JsonValue, RequestField
 from ..json_type import parse_type
+from ..model import JsonObject, JsonType, JsonValue, RequestField
 
 SCALARS = {"string", "integer", "number", "boolean", "object"}
 

@@ -7,12 +7,16 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ..model import ApiError, Endpoint, Header, Model
+from ..model import ApiError, Endpoint, Header, Model, RealType, RequestField
 from .json_types import field_schema, object_schema, plain
+from .python_fields import zero_conditions
+from .python_messages import least_real
 
 OPENAPI = "generated/openapi.json"
 
 MEDIA_TYPES = {"text": "text/plain", "html": "text/html"}
+
+END_OF_STREAM = "[DONE]"  # data of the last event of a complete stream in the OpenAI dialect
 
 
 def build(model: Model) -> Mapping[str, object]:
@@ -25,7 +29,7 @@ def document(model: Model) -> dict[str, Any]:
     schemas = {item.name: object_schema(item) for item in model.objects}
     for endpoint in model.endpoints:
         if endpoint.fields:
-            schemas[request_name(endpoint)] = request_schema(endpoint)
+            schemas[request_name(endpoint)] = request_schema(endpoint, model)
     paths: dict[str, dict[str, Any]] = {}
     for endpoint in model.endpoints:
         paths.setdefault(endpoint.route, {})[endpoint.method.lower()] = _operation(endpoint, model)
@@ -57,13 +61,32 @@ def request_name(endpoint: Endpoint) -> str:
     return "".join(word.capitalize() for word in words) + "Request"
 
 
-def request_schema(endpoint: Endpoint) -> dict[str, Any]:
+def request_schema(endpoint: Endpoint, model: Model) -> dict[str, Any]:
     """JSON Schema of a request body; fields it does not list are ignored by the server."""
+    types = {kind.name: kind for kind in model.types if isinstance(kind, RealType)}
     return {
         "type": "object",
-        "properties": {field.name: field_schema(field) for field in endpoint.fields},
+        "properties": {
+            field.name: _here(field_schema(field), field, endpoint, types.get(field.name))
+            for field in endpoint.fields
+        },
         "required": [field.name for field in endpoint.fields if field.required],
     }
+
+
+def _here(
+    schema: dict[str, Any], field: RequestField, endpoint: Endpoint, kind: RealType | None
+) -> dict[str, Any]:
+    """A field's schema with the lower bound that holds at this endpoint.
+
+    A 0 that passes only together with other fields is out of range where these are not served, and an open
+    bound excludes what single precision rounds to it.
+    """
+    if field.zero_with and not zero_conditions(endpoint, field):
+        return {**schema, "minimum": field.low}
+    if kind is not None and field.single_precision and schema.pop("exclusiveMinimum", None) is not None:
+        return {**schema, "minimum": least_real(kind, printed=True)}
+    return schema
 
 
 def _header(header: Header) -> dict[str, Any]:
@@ -122,12 +145,29 @@ def _answer(endpoint: Endpoint, model: Model) -> dict[str, Any]:
     else:
         content = _json(endpoint.answer)
     if endpoint.stream:
-        events = " or ".join(endpoint.stream)
-        description = f"Server-sent events; the data of each is one {events} as JSON."
-        content["text/event-stream"] = {"schema": {"type": "string", "description": description}}
+        content["text/event-stream"] = {"schema": _event(endpoint)}
     names = ["x-request-id"] + (["x-colibri-queue-wait-ms"] if endpoint.stream else [])
     headers = {name: {"$ref": f"#/components/headers/{name}"} for name in names}
     return {"description": endpoint.doc, "headers": headers, "content": content}
+
+
+def _event(endpoint: Endpoint) -> dict[str, Any]:
+    """Schema of one event: OpenAPI 3.1 has no other place for it than ``schema`` of the stream."""
+    shapes = [{"$ref": f"#/components/schemas/{name}"} for name in endpoint.stream]
+    data: dict[str, Any] = {
+        "type": "string",
+        "contentMediaType": "application/json",
+        "contentSchema": shapes[0] if len(shapes) == 1 else {"anyOf": shapes},
+    }
+    if endpoint.dialect != "anthropic":
+        data = {"anyOf": [{"const": END_OF_STREAM}, data]}
+    names = " or ".join(endpoint.stream)
+    return {
+        "type": "object",
+        "description": f"One server-sent event; its data is one {names} as JSON.",
+        "properties": {"event": {"type": "string"}, "data": data},
+        "required": ["data"],
+    }
 
 
 def _json(name: str) -> dict[str, Any]:

@@ -150,8 +150,8 @@ class _Constants:
             found.append(python_literal(field.high))
         if field.clamp_setting:
             found.append(f"clamp_setting={python_literal(field.clamp_setting)}")
-        conditions = [other for other in endpoint.fields if other.name in SCORE and not other.refuse]
-        if field.zero_with == "score" and len(conditions) == len(SCORE):
+        conditions = zero_conditions(endpoint, field)
+        if conditions:
             constants = [self.constant(endpoint, other) for other in conditions]
             found.append(f"zero_with={text.tuple_of(constants, indent=4, used=14)}")
         return found
@@ -167,6 +167,12 @@ class _Constants:
         if field.above is not None:
             words = f"above {field.above:g} and at most {high:g}"
         return [repr(low), repr(high), python_literal(words)]
+
+
+def zero_conditions(endpoint: Endpoint, field: RequestField) -> list[RequestField]:
+    """The fields that must all be in force for ``field`` to take 0; none when it never does here."""
+    found = [other for other in endpoint.fields if other.name in SCORE and not other.refuse]
+    return found if field.zero_with == "score" and len(found) == len(SCORE) else []
 
 
 def _class(field: RequestField) -> str:

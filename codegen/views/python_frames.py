@@ -66,6 +66,7 @@ _RUNTIME = (
     "ranged_real",
     "real",
     "uint",
+    "uint_or",
     "visible",
 )
 _TABLE_RUNTIME = ("plain_numbers",)

@@ -58,6 +58,8 @@ def read_expression(kind: WireType, word: str, field: str) -> str:
     """The call that reads one word."""
     name = python_literal(field)
     if isinstance(kind, UintType):
+        if kind.unreadable is not None:
+            return f"uint_or({word}, {kind.low}, {kind.high}, {kind.unreadable})"
         return f"uint({word}, {name}, {kind.low}, {kind.high})"
     if isinstance(kind, RealType):
         low = least_real(kind, printed=False)

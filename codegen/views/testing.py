@@ -103,6 +103,8 @@ def _word(message: Message, field: WireField) -> Call:
             more.append(f"payload={python_literal(payload.attribute)}")
         if field.name in counts_of(message):
             more.append("counts=True")
+        if kind.unreadable is not None:
+            more.append(f"unreadable={kind.unreadable}")
         return Call("Uint(", (*names, *more))
     if isinstance(kind, RealType):
         settings: dict[str, object] = {"low": kind.low, "high": kind.high, "above": kind.above}

@@ -83,7 +83,8 @@ def is_bounded(kind: RealType) -> bool:
 def meaning(kind: WireType, text: bytes) -> Any:
     """The value of a good spelling."""
     if isinstance(kind, UintType):
-        return int(text)
+        readable = text.isdigit() and kind.low <= int(text) <= kind.high
+        return int(text) if readable or kind.unreadable is None else kind.unreadable
     return float(text) if isinstance(kind, RealType) else text.decode()
 
 
@@ -171,7 +172,9 @@ def _ordinary(kind: WireType, entry: int = 0) -> bytes:
 def good_texts(kind: WireType) -> list[bytes]:
     """Spellings at the ends of the range, and odd ones that are allowed."""
     if isinstance(kind, UintType):
-        return [str(kind.low).encode(), str(kind.high).encode(), b"000" + str(kind.high).encode()]
+        found = [str(kind.low).encode(), str(kind.high).encode(), b"000" + str(kind.high).encode()]
+        odd = [*UNREADABLE["uint"], *outside_numbers(kind)]
+        return found if kind.unreadable is None else found + odd
     if isinstance(kind, RealType):
         if is_bounded(kind):
             high = repr(kind.high).encode()
@@ -184,17 +187,24 @@ def good_texts(kind: WireType) -> list[bytes]:
 
 def unreadable_texts(kind: WireType) -> list[bytes]:
     """Spellings that are no such word."""
+    if isinstance(kind, UintType) and kind.unreadable is not None:
+        return []
     found = list(UNREADABLE[sort_of(kind)])
     if isinstance(kind, RealType) and not is_bounded(kind):
         found.append(b"1e3")
     return found
 
 
+def outside_numbers(kind: UintType) -> list[bytes]:
+    """Numbers below and above the range of an unsigned number."""
+    below = [str(kind.low - 1).encode()] if kind.low > 0 else []
+    return [*below, str(kind.high + 1).encode(), b"-1", b"-0", LONG]
+
+
 def outside_texts(kind: WireType) -> list[bytes]:
     """Numbers out of range."""
     if isinstance(kind, UintType):
-        below = [str(kind.low - 1).encode()] if kind.low > 0 else []
-        return [*below, str(kind.high + 1).encode(), b"-1", b"-0", LONG]
+        return outside_numbers(kind) if kind.unreadable is None else []
     if not isinstance(kind, RealType) or not kind.finite:
         return []
     found = [b"nan", b"inf", b"-inf"]

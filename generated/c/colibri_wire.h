@@ -30,8 +30,8 @@ extern "C" {
 #endif
 
 #define COLIBRI_VERSION "1.0.0"
-#define COLIBRI_FINGERPRINT_BASE "62221f5350da3b232213c80be454b9c94c1386565cf389107523c0d035f0b825"
-#define COLIBRI_FINGERPRINT_FULL "062ece482678ebf44c68281a760db5a68b7d6df3d08764855c4a864defe83c4d"
+#define COLIBRI_FINGERPRINT_BASE "63c919f9d1b2c4b3e86fb1113966a2a579adcc4988890fabe5757ddce11ea7ce"
+#define COLIBRI_FINGERPRINT_FULL "9155be9f9c6ae249f542bb0e6ea6257a0292c8d3aeec177447b4231a4cf36718"
 
 /* ---------------------------------------------------------------- limits */
 
@@ -479,6 +479,14 @@ static inline colibri_rule colibri_read_uint(colibri_bytes word, uint64_t low, u
     return COLIBRI_RULE_NONE;
 }
 
+/* An unsigned decimal in low..high; `unreadable` for any other word. */
+static inline colibri_rule colibri_read_uint_or(colibri_bytes word, uint64_t low, uint64_t high, uint64_t unreadable, uint64_t *value) {
+    if (colibri_read_uint(word, low, high, value) != COLIBRI_RULE_NONE) {
+        *value = unreadable;
+    }
+    return COLIBRI_RULE_NONE;
+}
+
 /* The shape of a decimal number; what is beyond 19 significant digits is left to strtod. */
 typedef struct colibri_decimal {
     uint64_t digits;
@@ -632,14 +640,14 @@ typedef struct colibri_stat {
 
 /* The prompt fits and its prefill begins. A streaming answer is committed on it, never earlier. */
 typedef struct colibri_accept {
-    uint64_t id; /* Request id: minted by the gateway, increasing, never taken from a client, unique among requests in flight */
+    uint64_t id; /* Id of the SUBMIT. An engine that echoes what it could not read names no request: the frame is consumed and dropped */
     uint64_t prompt_tokens; /* A number of tokens (tokens) */
 } colibri_accept;
 
 /* A piece of generated text. With the log probability channel on it carries the numbers of its token, and a token
    the engine swallows still gets one with an empty payload. */
 typedef struct colibri_data {
-    uint64_t id; /* Request id: minted by the gateway, increasing, never taken from a client, unique among requests in flight */
+    uint64_t id; /* Id of the SUBMIT. An engine that echoes what it could not read names no request: the frame is consumed and dropped */
     bool has_logprob; /* logprob and what follows it is there */
     double logprob; /* Natural logarithm of a probability; nan where there is nothing to condition on (nats) */
     uint8_t k; /* Entries of an alternatives table (entries) */
@@ -651,7 +659,7 @@ typedef struct colibri_data {
 /* Read-out of one prompt token. Sent only to requests that asked for log probabilities; it does not count as
    acceptance. */
 typedef struct colibri_echo {
-    uint64_t id; /* Request id: minted by the gateway, increasing, never taken from a client, unique among requests in flight */
+    uint64_t id; /* Id of the SUBMIT. An engine that echoes what it could not read names no request: the frame is consumed and dropped */
     uint32_t position; /* Place of a token in the prompt; every place exactly once, in any order (tokens) */
     double logprob; /* Natural logarithm of a probability; nan where there is nothing to condition on (nats) */
     uint8_t k; /* Entries of an alternatives table (entries) */
@@ -662,13 +670,13 @@ typedef struct colibri_echo {
 
 /* Structured sideband of families that parse tool calls themselves; an empty payload says that the request has one. */
 typedef struct colibri_tool {
-    uint64_t id; /* Request id: minted by the gateway, increasing, never taken from a client, unique among requests in flight */
+    uint64_t id; /* Id of the SUBMIT. An engine that echoes what it could not read names no request: the frame is consumed and dropped */
     colibri_bytes payload; /* the sideband record */
 } colibri_tool;
 
 /* The request ended in order. */
 typedef struct colibri_done {
-    uint64_t id; /* Request id: minted by the gateway, increasing, never taken from a client, unique among requests in flight */
+    uint64_t id; /* Id of the SUBMIT. An engine that echoes what it could not read names no request: the frame is consumed and dropped */
     uint64_t completion_tokens; /* A number of tokens (tokens) */
     double tokens_per_second; /* A generation speed (tokens/s) */
     double cache_hit_percent; /* A percentage (percent) */
@@ -758,7 +766,7 @@ typedef struct colibri_repin {
 
 /* Group scoring, prompt token. Consumed without effect, even if its id is live. */
 typedef struct colibri_grpp {
-    uint64_t id; /* Request id: minted by the gateway, increasing, never taken from a client, unique among requests in flight */
+    uint64_t id; /* Id of the SUBMIT. An engine that echoes what it could not read names no request: the frame is consumed and dropped */
     uint32_t position; /* Place of a token in the prompt; every place exactly once, in any order (tokens) */
     double logprob; /* Natural logarithm of a probability; nan where there is nothing to condition on (nats) */
     uint64_t k; /* A count */
@@ -767,7 +775,7 @@ typedef struct colibri_grpp {
 
 /* Group scoring, token of a member. Consumed without effect; field names are provisional. */
 typedef struct colibri_grpg {
-    uint64_t id; /* Request id: minted by the gateway, increasing, never taken from a client, unique among requests in flight */
+    uint64_t id; /* Id of the SUBMIT. An engine that echoes what it could not read names no request: the frame is consumed and dropped */
     uint32_t member; /* Member of a group */
     uint32_t position; /* Place of a token in the prompt; every place exactly once, in any order (tokens) */
     double logprob; /* Natural logarithm of a probability; nan where there is nothing to condition on (nats) */
@@ -777,7 +785,7 @@ typedef struct colibri_grpg {
 
 /* Group scoring, sizes of a member. Consumed without effect; field names are provisional. */
 typedef struct colibri_grps {
-    uint64_t id; /* Request id: minted by the gateway, increasing, never taken from a client, unique among requests in flight */
+    uint64_t id; /* Id of the SUBMIT. An engine that echoes what it could not read names no request: the frame is consumed and dropped */
     uint32_t member; /* Member of a group */
     uint64_t prompt_count; /* A count */
     uint64_t member_count; /* A count */
@@ -785,7 +793,7 @@ typedef struct colibri_grps {
 
 /* Group scoring, end of a member. Consumed without effect; field names are provisional. */
 typedef struct colibri_grpe {
-    uint64_t id; /* Request id: minted by the gateway, increasing, never taken from a client, unique among requests in flight */
+    uint64_t id; /* Id of the SUBMIT. An engine that echoes what it could not read names no request: the frame is consumed and dropped */
     uint32_t member; /* Member of a group */
     double sum; /* Natural logarithm of a probability; nan where there is nothing to condition on (nats) */
     uint64_t count; /* A count */
@@ -2362,7 +2370,7 @@ static inline bool colibri_read_accept(colibri_line line, size_t words, colibri_
         return colibri_fail(fault, "", COLIBRI_RULE_WORD_COUNT);
     }
     (void)colibri_next_word(&line, &word);
-    rule = colibri_read_uint(word, 1u, UINT64_C(18446744073709551615), &number);
+    rule = colibri_read_uint_or(word, 1u, UINT64_C(18446744073709551615), 0u, &number);
     if (rule != COLIBRI_RULE_NONE) {
         return colibri_fail(fault, "id", rule);
     }
@@ -2389,7 +2397,7 @@ static inline bool colibri_read_data(colibri_line line, size_t words, colibri_da
         return colibri_fail(fault, "", COLIBRI_RULE_WORD_COUNT);
     }
     (void)colibri_next_word(&line, &word);
-    rule = colibri_read_uint(word, 1u, UINT64_C(18446744073709551615), &number);
+    rule = colibri_read_uint_or(word, 1u, UINT64_C(18446744073709551615), 0u, &number);
     if (rule != COLIBRI_RULE_NONE) {
         return colibri_fail(fault, "id", rule);
     }
@@ -2450,7 +2458,7 @@ static inline bool colibri_read_echo(colibri_line line, size_t words, colibri_ec
         return colibri_fail(fault, "", COLIBRI_RULE_WORD_COUNT);
     }
     (void)colibri_next_word(&line, &word);
-    rule = colibri_read_uint(word, 1u, UINT64_C(18446744073709551615), &number);
+    rule = colibri_read_uint_or(word, 1u, UINT64_C(18446744073709551615), 0u, &number);
     if (rule != COLIBRI_RULE_NONE) {
         return colibri_fail(fault, "id", rule);
     }
@@ -2514,7 +2522,7 @@ static inline bool colibri_read_tool(colibri_line line, size_t words, colibri_to
         return colibri_fail(fault, "", COLIBRI_RULE_WORD_COUNT);
     }
     (void)colibri_next_word(&line, &word);
-    rule = colibri_read_uint(word, 1u, UINT64_C(18446744073709551615), &number);
+    rule = colibri_read_uint_or(word, 1u, UINT64_C(18446744073709551615), 0u, &number);
     if (rule != COLIBRI_RULE_NONE) {
         return colibri_fail(fault, "id", rule);
     }
@@ -2541,7 +2549,7 @@ static inline bool colibri_read_done(colibri_line line, size_t words, colibri_do
         return colibri_fail(fault, "", COLIBRI_RULE_WORD_COUNT);
     }
     (void)colibri_next_word(&line, &word);
-    rule = colibri_read_uint(word, 1u, UINT64_C(18446744073709551615), &number);
+    rule = colibri_read_uint_or(word, 1u, UINT64_C(18446744073709551615), 0u, &number);
     if (rule != COLIBRI_RULE_NONE) {
         return colibri_fail(fault, "id", rule);
     }
@@ -2608,7 +2616,7 @@ static inline bool colibri_read_error(colibri_line line, size_t words, colibri_e
         return colibri_fail(fault, "", COLIBRI_RULE_WORD_COUNT);
     }
     (void)colibri_next_word(&line, &word);
-    rule = colibri_read_uint(word, 0u, UINT64_C(18446744073709551615), &number);
+    rule = colibri_read_uint_or(word, 0u, UINT64_C(18446744073709551615), 0u, &number);
     if (rule != COLIBRI_RULE_NONE) {
         return colibri_fail(fault, "id", rule);
     }
@@ -2978,7 +2986,7 @@ static inline bool colibri_read_grpp(colibri_line line, size_t words, colibri_gr
         return colibri_fail(fault, "", COLIBRI_RULE_WORD_COUNT);
     }
     (void)colibri_next_word(&line, &word);
-    rule = colibri_read_uint(word, 1u, UINT64_C(18446744073709551615), &number);
+    rule = colibri_read_uint_or(word, 1u, UINT64_C(18446744073709551615), 0u, &number);
     if (rule != COLIBRI_RULE_NONE) {
         return colibri_fail(fault, "id", rule);
     }
@@ -3023,7 +3031,7 @@ static inline bool colibri_read_grpg(colibri_line line, size_t words, colibri_gr
         return colibri_fail(fault, "", COLIBRI_RULE_WORD_COUNT);
     }
     (void)colibri_next_word(&line, &word);
-    rule = colibri_read_uint(word, 1u, UINT64_C(18446744073709551615), &number);
+    rule = colibri_read_uint_or(word, 1u, UINT64_C(18446744073709551615), 0u, &number);
     if (rule != COLIBRI_RULE_NONE) {
         return colibri_fail(fault, "id", rule);
     }
@@ -3074,7 +3082,7 @@ static inline bool colibri_read_grps(colibri_line line, size_t words, colibri_gr
         return colibri_fail(fault, "", COLIBRI_RULE_WORD_COUNT);
     }
     (void)colibri_next_word(&line, &word);
-    rule = colibri_read_uint(word, 1u, UINT64_C(18446744073709551615), &number);
+    rule = colibri_read_uint_or(word, 1u, UINT64_C(18446744073709551615), 0u, &number);
     if (rule != COLIBRI_RULE_NONE) {
         return colibri_fail(fault, "id", rule);
     }
@@ -3113,7 +3121,7 @@ static inline bool colibri_read_grpe(colibri_line line, size_t words, colibri_gr
         return colibri_fail(fault, "", COLIBRI_RULE_WORD_COUNT);
     }
     (void)colibri_next_word(&line, &word);
-    rule = colibri_read_uint(word, 1u, UINT64_C(18446744073709551615), &number);
+    rule = colibri_read_uint_or(word, 1u, UINT64_C(18446744073709551615), 0u, &number);
     if (rule != COLIBRI_RULE_NONE) {
         return colibri_fail(fault, "id", rule);
     }

@@ -27,7 +27,11 @@ SENTINEL: Final = frames.SENTINEL
 
 
 class Uint(NamedTuple):
-    """An unsigned number. ``payload``: the attribute whose byte count it is. ``counts``: it counts a repeat."""
+    """An unsigned number.
+
+    ``payload``: the attribute whose byte count it is. ``counts``: it counts a repeat. ``unreadable``: what any other
+    word is read as, instead of being a fault.
+    """
 
     field: str
     attribute: str
@@ -35,6 +39,7 @@ class Uint(NamedTuple):
     high: int
     payload: str | None = None
     counts: bool = False
+    unreadable: int | None = None
 
 
 class Real(NamedTuple):
@@ -124,7 +129,7 @@ FRAME_SHAPES: Final[tuple[Shape, ...]] = (
         kind="ACCEPT",
         message=frames.Accept,
         parts=(
-            Uint("id", "id", 1, 18446744073709551615),
+            Uint("id", "id", 1, 18446744073709551615, unreadable=0),
             Uint("prompt_tokens", "prompt_tokens", 0, 9223372036854775807),
             Ignored(),
         ),
@@ -137,7 +142,7 @@ FRAME_SHAPES: Final[tuple[Shape, ...]] = (
         kind="DATA",
         message=frames.Data,
         parts=(
-            Uint("id", "id", 1, 18446744073709551615),
+            Uint("id", "id", 1, 18446744073709551615, unreadable=0),
             Uint("size", "size", 0, 65536, payload="payload"),
             Tail(
                 (
@@ -159,7 +164,7 @@ FRAME_SHAPES: Final[tuple[Shape, ...]] = (
         kind="ECHO",
         message=frames.Echo,
         parts=(
-            Uint("id", "id", 1, 18446744073709551615),
+            Uint("id", "id", 1, 18446744073709551615, unreadable=0),
             Uint("size", "size", 0, 65536, payload="payload"),
             Uint("position", "position", 0, 4294967295),
             Real("logprob", "logprob"),
@@ -174,7 +179,10 @@ FRAME_SHAPES: Final[tuple[Shape, ...]] = (
     Shape(
         kind="TOOL",
         message=frames.Tool,
-        parts=(Uint("id", "id", 1, 18446744073709551615), Uint("size", "size", 0, 65536, payload="payload")),
+        parts=(
+            Uint("id", "id", 1, 18446744073709551615, unreadable=0),
+            Uint("size", "size", 0, 65536, payload="payload"),
+        ),
         payloads=("payload",),
         drained=False,
         spans=((3, 3),),
@@ -184,7 +192,7 @@ FRAME_SHAPES: Final[tuple[Shape, ...]] = (
         kind="DONE",
         message=frames.Done,
         parts=(
-            Uint("id", "id", 1, 18446744073709551615),
+            Uint("id", "id", 1, 18446744073709551615, unreadable=0),
             Fixed(b"STAT"),
             Uint("completion_tokens", "completion_tokens", 0, 9223372036854775807),
             Real("tokens_per_second", "tokens_per_second", finite=True),
@@ -205,7 +213,7 @@ FRAME_SHAPES: Final[tuple[Shape, ...]] = (
     Shape(
         kind="ERROR",
         message=frames.Error,
-        parts=(Uint("id", "id", 0, 18446744073709551615), Rest("words", "words", 0)),
+        parts=(Uint("id", "id", 0, 18446744073709551615, unreadable=0), Rest("words", "words", 0)),
         payloads=(),
         drained=False,
         spans=((2, None),),
@@ -338,7 +346,7 @@ FRAME_SHAPES: Final[tuple[Shape, ...]] = (
         kind="GRPP",
         message=frames.Grpp,
         parts=(
-            Uint("id", "id", 1, 18446744073709551615),
+            Uint("id", "id", 1, 18446744073709551615, unreadable=0),
             Uint("size", "size", 0, 65536, payload="payload"),
             Uint("position", "position", 0, 4294967295),
             Real("logprob", "logprob"),
@@ -354,7 +362,7 @@ FRAME_SHAPES: Final[tuple[Shape, ...]] = (
         kind="GRPG",
         message=frames.Grpg,
         parts=(
-            Uint("id", "id", 1, 18446744073709551615),
+            Uint("id", "id", 1, 18446744073709551615, unreadable=0),
             Uint("size", "size", 0, 65536, payload="payload"),
             Uint("member", "member", 0, 2147483647),
             Uint("position", "position", 0, 4294967295),
@@ -371,7 +379,7 @@ FRAME_SHAPES: Final[tuple[Shape, ...]] = (
         kind="GRPS",
         message=frames.Grps,
         parts=(
-            Uint("id", "id", 1, 18446744073709551615),
+            Uint("id", "id", 1, 18446744073709551615, unreadable=0),
             Uint("member", "member", 0, 2147483647),
             Uint("prompt_count", "prompt_count", 0, 9223372036854775807),
             Uint("member_count", "member_count", 0, 9223372036854775807),
@@ -385,7 +393,7 @@ FRAME_SHAPES: Final[tuple[Shape, ...]] = (
         kind="GRPE",
         message=frames.Grpe,
         parts=(
-            Uint("id", "id", 1, 18446744073709551615),
+            Uint("id", "id", 1, 18446744073709551615, unreadable=0),
             Uint("member", "member", 0, 2147483647),
             Real("sum", "sum"),
             Uint("count", "count", 0, 9223372036854775807),
@@ -639,10 +647,10 @@ TOO_LONG: Final = b"9" * 30
 
 
 @cache
-def unreadable_texts(part: Any) -> st.SearchStrategy[bytes]:
-    """Spellings that are no such word at all (rule ``word``)."""
+def unreadable_texts(part: Any) -> st.SearchStrategy[bytes] | None:
+    """Spellings that are no such word at all (rule ``word``); None where any word is taken."""
     if isinstance(part, Uint):
-        return st.sampled_from(UNREADABLE_UINTS)
+        return None if part.unreadable is not None else st.sampled_from(UNREADABLE_UINTS)
     if isinstance(part, Real):
         return st.sampled_from(UNREADABLE_REALS if part.general else UNREADABLE_REALS + WITH_EXPONENT)
     if isinstance(part, Hexadecimal):
@@ -653,6 +661,8 @@ def unreadable_texts(part: Any) -> st.SearchStrategy[bytes]:
 @cache
 def outside_texts(part: Any) -> st.SearchStrategy[bytes] | None:
     """Spellings of numbers out of range (rule ``range``); None where there are none."""
+    if isinstance(part, Uint) and part.unreadable is not None:
+        return None
     if isinstance(part, Uint):
         choices = [
             str(part.high + 1).encode(),
@@ -841,7 +851,7 @@ class _Breaker:
         """Everything that can be wrong with a message of this shape."""
         words = _single_words(self.shape.parts)
         found = [self.too_few_words, self.wrong_kind, self.glued_kind, self.swapped_kind]
-        if any(not isinstance(part, Fixed) for _, part in words):
+        if any(not isinstance(part, Fixed) and unreadable_texts(part) is not None for _, part in words):
             found.append(self.unreadable_word)
         if any(outside_texts(part) is not None for _, part in words):
             found.append(self.outside_word)
@@ -957,7 +967,9 @@ class _Breaker:
     def unreadable_rest(self) -> Malformed:
         spelled = self._spelled(shortest=True)
         rest = next(part for part in self.shape.parts if isinstance(part, Rest))
-        words = [*spelled.words, (rest.field, self.draw(unreadable_texts(rest)))]
+        texts = unreadable_texts(rest)
+        assert texts is not None
+        words = [*spelled.words, (rest.field, self.draw(texts))]
         return self._broken(spelled, words, rest.field, "word", "unreadable word of the rest")
 
     def wrong_constant(self) -> Malformed:
@@ -1013,6 +1025,7 @@ class _Breaker:
         outside = outside_texts(part)
         rule = "word" if outside is None or self.draw(st.booleans()) else "range"
         texts = unreadable_texts(part) if rule == "word" or outside is None else outside
+        assert texts is not None
         words = list(spelled.words)
         words[place] = (part.field, self.draw(texts))
         return self._broken(spelled, words, part.field, rule, "bad table entry")

@@ -80,7 +80,10 @@ def assert_agreement(agree, direction: str, data: bytes) -> None:
         assert values[:2] == [direction, ours.KIND]
         assert_same_values(ours, dict(value.split("=", 1) for value in values[2:]))
         again = first_of(direction, bytes.fromhex(written))
-        assert_close(ours, again)
+        if ours.as_dict().get("id") == 0 and ours.KIND != "ERROR":
+            assert again is None  # it names no request, and no writer writes that
+        else:
+            assert_close(ours, again)
 
 
 def assert_same_values(message, printed: dict[str, str]) -> None:

@@ -168,7 +168,7 @@ def test_the_largest_payload_is_read_and_a_larger_one_is_refused_before_it_comes
 
 def test_after_a_fault_nothing_is_said_any_more() -> None:
     reader = frames.FrameReader(handshake=False)
-    assert len(reader.feed(b"DATA x 1\n")) == 1
+    assert len(reader.feed(b"DATA 1 x\n")) == 1
     assert reader.feed(b"DATA 1 1\na\n") == []
     assert reader.eof() is None
 

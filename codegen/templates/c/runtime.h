@@ -348,6 +348,14 @@ static inline colibri_rule colibri_read_uint(colibri_bytes word, uint64_t low, u
     return COLIBRI_RULE_NONE;
 }
 
+/* An unsigned decimal in low..high; `unreadable` for any other word. */
+static inline colibri_rule colibri_read_uint_or(colibri_bytes word, uint64_t low, uint64_t high, uint64_t unreadable, uint64_t *value) {
+    if (colibri_read_uint(word, low, high, value) != COLIBRI_RULE_NONE) {
+        *value = unreadable;
+    }
+    return COLIBRI_RULE_NONE;
+}
+
 /* The shape of a decimal number; what is beyond 19 significant digits is left to strtod. */
 typedef struct colibri_decimal {
     uint64_t digits;
