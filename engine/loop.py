@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import sys
+from bisect import insort
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -81,6 +82,7 @@ class EngineLoop:
         self._slots: dict[int, _Request] = {}
         self._prefilling: deque[_Request] = deque()
         self._generating: list[_Request] = []
+        """By slot."""
         self._image_for: int | None = None
         self.broken = False
         """The command stream lost its framing; the engine must end."""
@@ -117,7 +119,7 @@ class EngineLoop:
         frames.
         """
         output: list[bytes] = []
-        generating = sorted(self._generating, key=lambda request: request.slot)
+        generating = self._generating.copy()
         if self._prefilling:
             self._prefill_chunk(self._prefilling[0], output)
         if generating:
@@ -234,7 +236,7 @@ class EngineLoop:
         if request.max_tokens == 0:
             output.append(self._finish(request, length_limited=True))
             return
-        self._generating.append(request)
+        insort(self._generating, request, key=lambda generating: generating.slot)
         self._take_token(request, rows[-1], output)
 
     def _echo(self, request: _Request, first: int, rows: Iterable[Row], output: list[bytes]) -> None:

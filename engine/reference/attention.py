@@ -21,6 +21,7 @@ from engine.reference.kernels import Floats, Tiling
 
 _HIDDEN = np.float32(-np.inf)
 _ALL = slice(None)
+_ONES = np.ones(BLOCK, dtype=np.float32)
 
 
 class Heads(Protocol):
@@ -69,7 +70,8 @@ class _Attention:
         outer = [*lead, heads, *several, *many, tile]
         self._scores = np.empty([*outer, BLOCK], dtype=np.float32)
         self._peak = np.empty([*outer, 1], dtype=np.float32)
-        self._total = np.empty_like(self._peak)
+        self._mass = np.empty(outer, dtype=np.float32)
+        self._total = self._mass[..., None]
         self._weighted = np.empty([*outer, value_dim], dtype=np.float32)
         summed = [*lead, heads, *several, tile]
         self._weighted_sum = np.empty([*summed, value_dim], dtype=np.float32) if many else self._weighted
@@ -94,7 +96,7 @@ class _Attention:
             peak = np.maximum.reduce(peak, axis=-3, keepdims=True)
         np.subtract(scores, peak, scores)
         np.exp(scores, scores)
-        np.add.reduce(scores, axis=-1, out=total, keepdims=True)
+        np.vecdot(scores, _ONES, self._mass)
         np.matmul(scores, values[self._stored], weighted)
         if self._many:
             np.add.reduce(weighted, axis=-3, out=self._weighted_sum)
@@ -105,12 +107,18 @@ class DecodeStep:
     """One new position in each of some slots. Serves every step of the same slots over the same blocks."""
 
     def __init__(
-        self, cache: KeyValueCache, tiling: Tiling, heads: Heads, slots: Sequence[int], blocks: Sequence[int]
+        self,
+        cache: KeyValueCache,
+        tiling: Tiling,
+        heads: Heads,
+        slots: Sequence[int],
+        positions: Sequence[int],
     ) -> None:
-        """`slots` ascending and distinct, row i of `heads` belongs to `slots[i]`; `blocks` per run of
-        neighbours.
+        """`slots` ascending and distinct; row i of `heads` is the new position of `slots[i]`. `positions`
+        say how many blocks there are to look at; `move` sets them.
         """
-        self._cache = cache
+        self._cache, self._heads, self._slots = cache, heads, slots
+        self._positions: list[int] = []
         count = len(slots)
         self._slot_index = slots[0] if count == 1 else np.array(slots)
         group, dim = heads.queries.shape[2:]
@@ -125,7 +133,10 @@ class DecodeStep:
             self._staged, queries = (wide[:, :, :group], queries), wide
         self._parts = []
         self._masks: list[Floats] = []
-        for (first, end), seen in zip(neighbours(slots), blocks, strict=True):
+        self._spans = []
+        for first, end in _neighbours(slots):
+            seen = block_count(max(positions[first:end]) + 1)
+            self._spans.append((first, end, seen))
             held: slice | int = slots[first] if end == first + 1 else slice(slots[first], slots[end - 1] + 1)
             visible = cache.visible[slots[first] : slots[end - 1] + 1, :seen]
             mask = visible[:, None, None, :, None]
@@ -134,15 +145,28 @@ class DecodeStep:
             self._parts.append((attention, *wanted, heads.attended[first:end]))
             self._masks += [row.reshape(-1) for row in visible]
 
-    def move(self, positions: Sequence[int]) -> None:
-        """Set the position of each slot for the next forward pass; within the blocks of its run."""
+    def serves(self, heads: Heads, slots: Sequence[int], positions: Sequence[int]) -> bool:
+        """Whether this is the attention of such a step: the same rows and slots, looking at the same
+        blocks.
+        """
+        if heads is not self._heads or slots != self._slots:
+            return False
+        return all(block_count(max(positions[first:end]) + 1) == seen for first, end, seen in self._spans)
+
+    def move(self, positions: list[int]) -> None:
+        """Set the position of each slot for the next forward pass."""
         where = positions[0] if len(positions) == 1 else np.array(positions)
         block, offset = where // BLOCK, where % BLOCK
         self._key_place = (self._slot_index, _ALL, block, _ALL, offset)
         self._value_place = (self._slot_index, _ALL, block, offset, self._dim)
-        for mask, position in zip(self._masks, positions, strict=True):
-            mask[: position + 1] = 0.0
-            mask[position + 1 :] = _HIDDEN
+        if positions == [position + 1 for position in self._positions]:
+            for mask, position in zip(self._masks, positions, strict=True):
+                mask[position] = 0.0
+        else:
+            for mask, position in zip(self._masks, positions, strict=True):
+                mask[: position + 1] = 0.0
+                mask[position + 1 :] = _HIDDEN
+        self._positions = positions
 
     def __call__(self, layer: int) -> None:
         """Store and attend."""
@@ -156,7 +180,7 @@ class DecodeStep:
             np.divide(weighted, total, attended)
 
 
-def neighbours(slots: Sequence[int]) -> list[tuple[int, int]]:
+def _neighbours(slots: Sequence[int]) -> list[tuple[int, int]]:
     """(first, end) of each run of neighbouring slots, so that the cache is read through views, never
     copied.
     """

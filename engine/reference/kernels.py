@@ -19,6 +19,8 @@ Floats = NDArray[np.float32]
 
 K_BLOCK = 384
 """Longest run of k summed inside one BLAS call; OpenBLAS splits longer ones differently per kernel."""
+FAST_K_BLOCK = 1024
+"""The same where no more than FAST_TILE rows meet in a call: then one kernel does them all."""
 WIDTH = 16
 """Output widths are padded to a multiple of this: one AVX-512 register of float32."""
 FIXED_TILE = 8
@@ -27,8 +29,10 @@ FAST_TILE = 4
 """Rows a product of a small matrix is cut into where any row count is safe. OpenBLAS multiplies 4 rows in the
 time of one; 8 rows as twice 4, the matrix still in the cache, take three quarters of the time of 8 at once.
 """
-_CACHED_BYTES = 1 << 20
-"""A matrix up to this size is expected to stay in the second-level cache between two tiles."""
+_CACHED_BYTES = 1_000_000
+"""A matrix up to this size stays in the second-level cache between two tiles, and OpenBLAS multiplies it by
+FAST_TILE rows with its kernel for small products (up to 10^6 multiplications), as by 2 rows.
+"""
 _HUGE_PAGE_BYTES = 1 << 21
 _ONE = np.float32(1)
 
@@ -50,7 +54,12 @@ def rows_are_independent() -> bool:
         for count in (2, 3, 4, 5, 7, 8, 9, 16, 31, 64):
             if not np.array_equal(rows[-count:] @ weights, whole[-count:]):
                 return False
-    return True
+    weights = random.standard_normal((FAST_K_BLOCK, 240), dtype=np.float32)
+    rows = random.standard_normal((FAST_TILE, FAST_K_BLOCK), dtype=np.float32)
+    whole = rows @ weights
+    return all(
+        np.array_equal(rows[first : first + 2] @ weights, whole[first : first + 2]) for first in (0, 1, 2)
+    )
 
 
 class Tiling:
@@ -98,9 +107,9 @@ class Arena:
         return taken
 
 
-def depth_blocks(depth: int) -> int:
-    """Into how many equal blocks `depth` is cut so that none is longer than K_BLOCK."""
-    blocks = -(-depth // K_BLOCK)
+def depth_blocks(depth: int, longest: int) -> int:
+    """Into how many equal blocks `depth` is cut so that none is longer than `longest`."""
+    blocks = -(-depth // longest)
     while depth % blocks:
         blocks += 1
     return blocks
@@ -119,11 +128,11 @@ class Projection:
     def __init__(self, arena: Arena, tiling: Tiling, weights: Floats, bias: Floats | None = None) -> None:
         """`weights` of shape (depth, width): the input dimension first."""
         depth, width = weights.shape
-        self.blocks = depth_blocks(depth)
         self.depth, self.width, self._tiling = depth, padded(width), tiling
+        self._fast = tiling.tile is None and depth * self.width * 4 <= _CACHED_BYTES
+        self.blocks = depth_blocks(depth, FAST_K_BLOCK if self._fast else K_BLOCK)
         self._weights = arena.take(self.blocks, depth // self.blocks, self.width)
         self._weights.reshape(depth, self.width)[:, :width] = weights
-        self._fast = tiling.tile is None and self._weights[0].nbytes <= _CACHED_BYTES
         self._part: Floats = np.empty(0, dtype=np.float32)
         self._bias: Floats | None = None
         if bias is not None:

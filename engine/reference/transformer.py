@@ -7,6 +7,7 @@ how).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from time import perf_counter
@@ -14,8 +15,8 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.reference.attention import AttentionStep, DecodeStep, PrefillStep, neighbours
-from engine.reference.cache import KeyValueCache, block_count
+from engine.reference.attention import AttentionStep, DecodeStep, PrefillStep
+from engine.reference.cache import KeyValueCache
 from engine.reference.config import ModelConfig
 from engine.reference.kernels import Floats, Tiling, padded, root_sum_square, silu_product
 from engine.reference.weights import Layer, Weights
@@ -92,7 +93,7 @@ class Transformer:
         self._weights = weights
         self._tiling = tiling
         self._kept_buffers: dict[int, _Buffers] = {}
-        self._last_decode: tuple[tuple[int, ...], _Buffers, DecodeStep] | None = None
+        self._last_decode: DecodeStep | None = None
         angles = np.arange(context, dtype=np.float32)[:, None] * config.inverse_frequencies
         self._rotations = np.exp(1j * angles.astype(np.float64)).astype(np.complex64)
 
@@ -101,7 +102,8 @@ class Transformer:
         vocabulary).
         """
         buffers = self._buffers(len(tokens))
-        self._forward(list(tokens), list(positions), buffers, self._decode_step(buffers, slots, positions))
+        places = list(positions)
+        self._forward(list(tokens), places, buffers, self._decode_step(buffers, slots, places))
         return self._logits(buffers)
 
     def prefill(self, slot: int, first: int, tokens: Sequence[int], every_position: bool) -> Floats:
@@ -118,16 +120,13 @@ class Transformer:
         last.stream[...] = buffers.stream[count - 1]
         return self._logits(last)
 
-    def _decode_step(self, buffers: _Buffers, slots: Sequence[int], positions: Sequence[int]) -> DecodeStep:
+    def _decode_step(self, buffers: _Buffers, slots: Sequence[int], positions: list[int]) -> DecodeStep:
         """The attention of this step; that of the last step where the same slots look at the same blocks."""
-        blocks = [block_count(max(positions[first:end]) + 1) for first, end in neighbours(slots)]
-        key = (*slots, -1, *blocks)
-        kept = self._last_decode
-        if kept is None or kept[0] != key or kept[1] is not buffers:
-            step = DecodeStep(self.cache, self._tiling, buffers, slots, blocks)
-            self._last_decode = kept = key, buffers, step
-        kept[2].move(positions)
-        return kept[2]
+        step = self._last_decode
+        if step is None or not step.serves(buffers, slots, positions):
+            self._last_decode = step = DecodeStep(self.cache, self._tiling, buffers, slots, positions)
+        step.move(positions)
+        return step
 
     def _buffers(self, count: int) -> _Buffers:
         """Buffers for `count` positions and the padding rows they need."""
@@ -169,6 +168,10 @@ class Transformer:
     @staticmethod
     def _normalise(buffers: _Buffers, x: Floats) -> None:
         """Put RMS-normalised x (without its factor sqrt(hidden)) into `normed`."""
+        if buffers.count == 1:  # the same operations on scalars, which cost less than arrays of one
+            total = x[0].dot(x[0]) + buffers.epsilon_sum[0]
+            np.divide(x, np.float32(math.sqrt(total)), buffers.normed)
+            return
         root_sum_square(x, buffers.epsilon_sum, buffers.norm)
         np.divide(x, buffers.norm_column, buffers.normed)
 
