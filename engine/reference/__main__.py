@@ -5,6 +5,7 @@ Whatever is wrong before READY is one line on stderr and exit code 2; EOF on std
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -35,6 +36,8 @@ def main() -> int:
         over="ignore"
     )  # exp of a strongly negative gate is meant to become infinite: 1 / (1 + inf) is 0
     restore_default_signals()
+    gc.collect()
+    gc.freeze()  # what was loaded stays: later collections need not look at it between two tokens
     return serve(EngineLoop(model), sys.stdin.fileno(), sys.stdout.fileno())
 
 
