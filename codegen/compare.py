@@ -225,6 +225,7 @@ def _without_items(value: Any) -> Any:
 
 _TOLD_ELSEWHERE: Final = (
     "types.",  # by the fields that have the type
+    "faults.",  # by the examples that must raise them
     "hooks.",  # by the orders they are steps of
     "objects.",  # by the answers and requests that lead to them
     "families.capabilities.",  # by the families that have them

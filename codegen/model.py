@@ -37,6 +37,7 @@ from .model_wire import (
     EnvironmentVariable,
     Example,
     Fault,
+    FaultRule,
     Framing,
     Handshake,
     HexType,
@@ -66,6 +67,7 @@ __all__ = [
     "Example",
     "Family",
     "Fault",
+    "FaultRule",
     "FinishReason",
     "Framing",
     "Handshake",
@@ -140,6 +142,7 @@ class Model:
     handshake: Handshake
     commands: tuple[Message, ...]
     frames: tuple[Message, ...]
+    faults: tuple[FaultRule, ...]
     request: StateTable
     connection: StateTable
     wire_errors: tuple[WireError, ...]

@@ -106,6 +106,11 @@ class ValueRule(Item):
 
 
 @dataclass(frozen=True, slots=True)
+class FaultRule(Item):
+    """A way a message can be wrong, by the name that readers of every language give it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Fault:
     """The fault some bytes must raise: the field ("" if none), the rule, for commands the code answered."""
 

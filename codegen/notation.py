@@ -343,6 +343,7 @@ SPEC: Final = Record(
         "field_sets": Named(Named(REQUEST_FIELD, "field", LOWER), "field set", LOWER),
         "orders": Named(ListOf(STEP), "order", LOWER),
         "hooks": Named(item(), "hook", LOWER),
+        "faults": Named(item(), "fault", LOWER),
         "objects": Named(OBJECT, "object", PASCAL),
         "reserved": RESERVED,
     },

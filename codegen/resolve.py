@@ -75,6 +75,7 @@ def _resolve(scope: Scope, source: str) -> Model | None:
         families=families,
         settings=settings,
         http=http,
+        faults=resolve_wire.resolve_faults(scope),
         hooks=resolve_http.resolve_hooks(scope),
         endpoints=endpoints,
         objects=objects,

@@ -18,6 +18,7 @@ from .model import (
     EnvironmentVariable,
     Example,
     Fault,
+    FaultRule,
     Framing,
     Handshake,
     HexType,
@@ -387,6 +388,13 @@ def _examples(scope: Scope, tree: Tree, item: str) -> Iterator[Example]:
             else Fault(text_of(told, "field"), text_of(told, "rule"), optional_text(told, "code")),
             location=node.location,
         )
+
+
+def resolve_faults(scope: Scope) -> tuple[FaultRule, ...]:
+    """The names of everything that can be wrong with a message."""
+    return tuple(
+        FaultRule(**item_keys(entry, f"faults.{entry.key.text}")) for entry in scope.section("faults")
+    )
 
 
 def resolve_handshake(scope: Scope, types: Types) -> Handshake | None:

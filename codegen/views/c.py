@@ -11,20 +11,8 @@ from .c_types import uint
 HEADER = "generated/c/colibri_wire.h"
 AGREE = "generated/c/agree.c"
 
-RULES = (
-    "none",
-    "unknown_kind",
-    "word_count",
-    "word",
-    "range",
-    "constant",
-    "terminator",
-    "truncated",
-    "line_limit",
-    "duplicate_key",
-    "unknown_key",
-    "key_order",
-)
+NO_FAULT = "none"
+"""What the C reader calls a message that is all right."""
 
 
 def build(model: Model) -> Mapping[str, object]:
@@ -46,6 +34,7 @@ def _header(model: Model) -> dict[str, object]:
         }
         for limit in model.limits
     ]
+    names = [NO_FAULT, *(fault.name for fault in model.faults)]
     identifier = model.commands[0].field("id").type
     if not isinstance(identifier, UintType):
         raise ValueError("request ids are unsigned integers")
@@ -57,7 +46,7 @@ def _header(model: Model) -> dict[str, object]:
         "fingerprint_base": model.fingerprint_base,
         "fingerprint_full": model.fingerprint_full,
         "limits": limits,
-        "rules": [{"macro": f"COLIBRI_RULE_{rule.upper()}", "name": rule} for rule in RULES],
+        "rules": [{"macro": f"COLIBRI_RULE_{name.upper()}", "name": name} for name in names],
         "wire_errors": [error.name for error in model.wire_errors if error.on_wire],
         "sentinel": model.handshake.sentinel,
         "handshake": c_write.writer(model.handshake.message),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from ..model import HexType, Message, Model, RealType, StateTable, UintType, WireField, WireType
 from . import diagrams, docs_api, docs_rules
-from .markdown import code, table
+from .markdown import anchor, code, meaning, table
 
 DIAGRAMS = "docs/diagrams/"
 
@@ -34,6 +34,7 @@ def protocol_tables(model: Model) -> dict[str, str]:
         "handshake": _message(model.handshake.message, drawing=False),
         "commands": "\n".join(_message(message) for message in model.commands),
         "frames": "\n".join(_message(message) for message in model.frames),
+        "faults": table(("fault", "meaning"), [(code(fault.name), fault.doc) for fault in model.faults]),
         "wire-errors": _wire_errors(model),
         "request-states": _states(model.request),
         "connection-states": _states(model.connection),
@@ -80,12 +81,12 @@ def _promise(model: Model) -> str:
 def _limits(model: Model) -> str:
     rows = [
         (
-            code(limit.name),
+            anchor(limit.path) + code(limit.name),
             f"{limit.value:,}",
             limit.unit,
             ", ".join(limit.enforced),
             code(limit.error),
-            limit.doc,
+            meaning(limit),
         )
         for limit in model.limits
     ]
@@ -97,12 +98,12 @@ def _launch(model: Model) -> str:
     for variable in model.launch.environment:
         value = "passed through" if variable.passed_through else variable.value or "set by the gateway"
         bounds = f"{variable.low} … {variable.high}" if variable.low is not None else ""
-        rows.append((code(variable.name), variable.type, value, bounds, variable.doc))
+        rows.append((anchor(variable.path) + code(variable.name), variable.type, value, bounds, variable.doc))
     return table(("variable", "type", "value", "range", "meaning"), rows)
 
 
 def _message(message: Message, drawing: bool = True) -> str:
-    lines = [f"### {message.name}", "", message.doc, ""]
+    lines = [f"### {message.name}", "", f"{anchor(message.path)}{meaning(message)}", ""]
     if message.stability == "experimental":
         lines += ["*Experimental: may change in a minor version.*", ""]
     if drawing:
@@ -110,13 +111,20 @@ def _message(message: Message, drawing: bool = True) -> str:
     lines += ["```text", message.layout.text, "```", ""]
     rows = [_field_row(field) for field in message.fields]
     rows += [
-        (code(payload.attribute), "bytes", "", f"as `{payload.size}` says", payload.holds)
+        (
+            anchor(payload.path) + code(payload.attribute),
+            "bytes",
+            "",
+            f"as `{payload.size}` says",
+            payload.holds,
+        )
         for payload in message.payloads
     ]
     lines.append(table(("field", "type", "unit", "range", "meaning"), rows))
     if message.keys:
         keys = [
-            (code(f"{key.name}="), type_range(key.type), code(key.needs), key.doc) for key in message.keys
+            (anchor(key.path) + code(f"{key.name}="), type_range(key.type), code(key.needs), meaning(key))
+            for key in message.keys
         ]
         lines.append(table(("key, in this order", "range", "capability", "meaning"), keys))
     lines.append(_examples(message))
@@ -125,8 +133,8 @@ def _message(message: Message, drawing: bool = True) -> str:
 
 def _field_row(field: WireField) -> tuple[str, str, str, str, str]:
     place = "repeated" if field.repeated else "optional" if field.optional else ""
-    name = code(field.name) + (f" ({place})" if place else "")
-    return name, field.type.name, field.unit, type_range(field.type), field.doc
+    name = anchor(field.path) + code(field.name) + (f" ({place})" if place else "")
+    return name, field.type.name, field.unit, type_range(field.type), meaning(field)
 
 
 def escaped(data: bytes) -> str:
@@ -158,7 +166,7 @@ def _value(value: object) -> str:
 def _wire_errors(model: Model) -> str:
     rows = []
     for error in model.wire_errors:
-        name = code(error.name) if error.on_wire else "—"
+        name = anchor(error.path) + (code(error.name) if error.on_wire else "—")
         spelling = ", ".join(code(text) for text in (*error.details, *error.spelled) if text)
         joins = [
             (code(join.error) if join.error else "nobody is told")
@@ -170,7 +178,9 @@ def _wire_errors(model: Model) -> str:
 
 
 def _states(states: StateTable) -> str:
-    about = table(("state", "meaning"), [(code(state.name), state.doc) for state in states.states])
+    about = table(
+        ("state", "meaning"), [(anchor(state.path) + code(state.name), state.doc) for state in states.states]
+    )
     rows = [
         (code(state.name), code(event), code(target))
         for state in states.states

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..model import ApiError, Endpoint, Model, RequestField, Setting
-from .markdown import table
+from .markdown import anchor, meaning, table
 
 
 def tables(model: Model) -> dict[str, str]:
@@ -31,10 +31,13 @@ def tables(model: Model) -> dict[str, str]:
 
 
 def _endpoint(endpoint: Endpoint, model: Model) -> str:
-    lines = [f"### {endpoint.method} {endpoint.route}", "", endpoint.doc, ""]
+    lines = [f"### {endpoint.method} {endpoint.route}", "", anchor(endpoint.path) + meaning(endpoint), ""]
     if endpoint.fields:
         rows = [
-            (f"`{f.name}`", field_values(f), _default(f), _refusals(f), f.needs or "", f.doc)
+            (
+                f"{anchor(field_path(endpoint, f))}`{f.name}`",
+                *(field_values(f), _default(f), _refusals(f), f.needs or "", meaning(f)),
+            )
             for f in endpoint.fields
         ]
         lines.append(table(("field", "takes", "default", "refused with", "capability", "meaning"), rows))
@@ -47,6 +50,12 @@ def _endpoint(endpoint: Endpoint, model: Model) -> str:
         codes = ", ".join(f"[`{name}`](#{name})" for name in endpoint.errors)
         lines += [f"Errors beside those of every request: {codes}", ""]
     return "\n".join(lines)
+
+
+def field_path(endpoint: Endpoint, field: RequestField) -> str:
+    """Path of a field as seen from an endpoint; a shared one names the endpoint first."""
+    own = field.path.startswith(endpoint.path + ".")
+    return field.path if own else f"{endpoint.path}.{field.path}"
 
 
 def field_values(field: RequestField) -> str:
@@ -112,7 +121,7 @@ def _errors(model: Model) -> str:
     ]
     for error in model.api_errors:
         parts.append(
-            f"#### {error.name} {{#{error.name}}}\n\n{error.doc} HTTP {error.status}. {_advice(error)}\n"
+            f"#### {error.name} {{#{error.name}}}\n\n{anchor(error.path)}{meaning(error)} HTTP {error.status}. {_advice(error)}\n"
         )
         if error.message:
             parts.append(f"> {error.message}\n")
@@ -163,14 +172,14 @@ def _setting_row(item: Setting) -> tuple[object, ...]:
         shown,
         item.unit,
         bounds,
-        item.doc,
+        anchor(item.path) + meaning(item),
     )
 
 
 def _families(model: Model) -> str:
     rows = [
         (
-            f"`{family.name}`",
+            f"{anchor(family.path)}`{family.name}`",
             ", ".join(f"`{pattern}`" for pattern in family.model_types),
             ", ".join(family.can) or "plain text",
             ", ".join(f"`{stop}`" for stop in family.stops),
@@ -179,6 +188,7 @@ def _families(model: Model) -> str:
         for family in model.families
     ]
     capabilities = table(
-        ("capability", "meaning"), [(f"`{item.name}`", item.doc) for item in model.capabilities]
+        ("capability", "meaning"),
+        [(f"{anchor(item.path)}`{item.name}`", meaning(item)) for item in model.capabilities],
     )
     return table(("family", "model types", "can", "default stops", "notes"), rows) + "\n" + capabilities

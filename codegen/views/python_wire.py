@@ -46,6 +46,7 @@ def wire_view(model: Model) -> View:
         "separators": " and ".join(spelled.get(separator, repr(separator)) for separator in separators),
         "other_space": " or ".join(f"{byte} in line" for byte in others),
         "careful_split": f"{careful}.split({python_literal(separators[0].encode())})",
+        "faults": [{"name": fault.name, "doc": fault.doc} for fault in model.faults],
         "key_name_length": model.limit("key_name_length").value,
         "key_value_digits": model.limit("key_value_digits").value,
     }

@@ -31,7 +31,7 @@ extern "C" {
 
 #define COLIBRI_VERSION "1.0.0"
 #define COLIBRI_FINGERPRINT_BASE "63c919f9d1b2c4b3e86fb1113966a2a579adcc4988890fabe5757ddce11ea7ce"
-#define COLIBRI_FINGERPRINT_FULL "9155be9f9c6ae249f542bb0e6ea6257a0292c8d3aeec177447b4231a4cf36718"
+#define COLIBRI_FINGERPRINT_FULL "3cc8d5f413abf8776cea62cecea1a0cb9a4d187afef8d6b169415130cf219f17"
 
 /* ---------------------------------------------------------------- limits */
 
@@ -95,9 +95,11 @@ typedef enum colibri_rule {
     COLIBRI_RULE_TERMINATOR,
     COLIBRI_RULE_TRUNCATED,
     COLIBRI_RULE_LINE_LIMIT,
-    COLIBRI_RULE_DUPLICATE_KEY,
     COLIBRI_RULE_UNKNOWN_KEY,
-    COLIBRI_RULE_KEY_ORDER
+    COLIBRI_RULE_DUPLICATE_KEY,
+    COLIBRI_RULE_KEY_ORDER,
+    COLIBRI_RULE_MISSING,
+    COLIBRI_RULE_COUNT
 } colibri_rule;
 
 /* The name of a rule, as the vectors and the Python reader spell it. */
@@ -112,9 +114,11 @@ static inline const char *colibri_rule_name(colibri_rule rule) {
         "terminator",
         "truncated",
         "line_limit",
-        "duplicate_key",
         "unknown_key",
-        "key_order"
+        "duplicate_key",
+        "key_order",
+        "missing",
+        "count"
     };
     return names[rule];
 }

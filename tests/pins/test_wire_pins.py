@@ -6,7 +6,7 @@ diff`, and then change the copy here by hand.
 
 from __future__ import annotations
 
-from generated import commands, errors, frames, limits, states
+from generated import commands, errors, frames, limits, states, wire
 
 # ---------------------------------------------------------------- limits
 
@@ -200,3 +200,21 @@ WIRE_CODES = (
 
 def test_wire_codes() -> None:
     assert errors.WIRE_CODES == WIRE_CODES
+
+
+def test_fault_names() -> None:
+    assert list(wire.RULES) == [
+        "unknown_kind",
+        "word_count",
+        "word",
+        "range",
+        "constant",
+        "terminator",
+        "truncated",
+        "line_limit",
+        "unknown_key",
+        "duplicate_key",
+        "key_order",
+        "missing",
+        "count",
+    ]
