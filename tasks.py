@@ -116,6 +116,17 @@ def fuzz(c: Context, seconds: int = 60) -> None:
         raise Exit(code=1)
 
 
+@task(
+    help={
+        "seconds": "how long the mixed traffic goes on",
+        "streams": "short streams afterwards, none of which may be cancelled",
+    }
+)
+def soak(c: Context, seconds: int = 300, streams: int = 20_000) -> None:
+    """Put a gateway under mixed traffic for minutes: nothing may leak, every counter must add up."""
+    run(c, f"{PYTHON} -m tests.soak.soak --seconds {seconds} --streams {streams}")
+
+
 @task(help={"version": "the version to freeze, for example 1.0.0"})
 def release(c: Context, version: str) -> None:
     """Freeze the resolved model as the baseline later changes are judged by."""
