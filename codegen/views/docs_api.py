@@ -120,9 +120,8 @@ def _errors(model: Model) -> str:
         )
     ]
     for error in model.api_errors:
-        parts.append(
-            f"#### {error.name} {{#{error.name}}}\n\n{anchor(error.path)}{meaning(error)} HTTP {error.status}. {_advice(error)}\n"
-        )
+        about = f"{anchor(error.path)}{meaning(error)} HTTP {error.status}. {_advice(error)}"
+        parts.append(f"#### {error.name} {{#{error.name}}}\n\n{about}\n")
         if error.message:
             parts.append(f"> {error.message}\n")
     return "\n".join(parts)
