@@ -16,6 +16,11 @@ OPENAPI = "generated/openapi.json"
 
 MEDIA_TYPES = {"text": "text/plain", "html": "text/html"}
 
+ABOUT = (
+    "A gateway in front of one inference engine, in the OpenAI and the Anthropic dialect. "
+    "Fields an endpoint does not list are ignored."
+)
+
 END_OF_STREAM = "[DONE]"  # data of the last event of a complete stream in the OpenAI dialect
 
 
@@ -38,7 +43,7 @@ def document(model: Model) -> dict[str, Any]:
         "info": {
             "title": f"colibri {model.protocol.name} API",
             "version": model.protocol.version,
-            "description": model.protocol.doc,
+            "description": ABOUT,
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "servers": [{"url": "http://127.0.0.1:8000"}],

@@ -1,8 +1,8 @@
 """Every promise can be followed in both directions: item of the spec, row of a reference page, test.
 
 An anchor of `docs/api.md` or `docs/protocol.md` is the path of its item; each item has one, and no anchor is
-left without an item. Each frame, command, field, limit and error is named by a test beside the pins, which hold
-everything.
+left without an item. Each frame, command, field, limit and error is named by a test beside the pins,
+which hold everything.
 """
 
 from __future__ import annotations
