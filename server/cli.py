@@ -32,7 +32,7 @@ Example, with the embedded model:
   coli serve --port 8000
   curl http://127.0.0.1:8000/v1/chat/completions \\
     -H 'Content-Type: application/json' \\
-    -d '{"model": "nano", "messages": [{"role": "user", "content": "what is 2 + 2?"}]}'
+    -d '{"model": "nano", "temperature": 0, "messages": [{"role": "user", "content": "what is 2 + 2?"}]}'
 
 \b
 A model of your own, for the machines of your network:

@@ -105,7 +105,8 @@ class _Process:
         settings, model = self._gateway.settings, self._gateway.model
         host = "127.0.0.1" if settings.host in _WILDCARDS else settings.host
         url = self._url(host)
-        body = json.dumps({"model": model.id, "messages": [{"role": "user", "content": "what is 2 + 2?"}]})
+        question = {"role": "user", "content": "what is 2 + 2?"}
+        body = json.dumps({"model": model.id, "temperature": 0, "messages": [question]})
         key = " -H 'Authorization: Bearer '\"$COLI_API_KEY\"" if settings.api_key else ""
         say(
             f"{READY}: {model.id} ({model.family.name}), {settings.kv_slots} slot(s), API at {url}/docs. Try:"
