@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import json
 import math
+import re
+from collections.abc import Sequence
 from typing import Any, Final
 
 import orjson
@@ -24,6 +26,14 @@ _LINE_BREAKS: Final = (
     (b"\xe2\x80\xa9", b"\\u2029"),
     (b"\xc2\x85", b"\\u0085"),
 )
+
+_needs_care = re.compile(rb"[^ !#-\[\]-~]").search
+"""Finds a byte that is not the same in UTF-8, in JSON and in an event."""
+
+
+def is_plain(text: bytes) -> bool:
+    """Whether ``text`` is ASCII that stands in a JSON string as it is: see :meth:`EventFrame.fill_all`."""
+    return _needs_care(text) is None
 
 
 def compact_json(value: Any) -> bytes:
@@ -88,6 +98,11 @@ class EventFrame:
     def fill(self, text: str) -> bytes:
         """The event with ``text`` in the hole."""
         return self.prefix + _unbroken(orjson.dumps(text)) + self.suffix
+
+    def fill_all(self, texts: Sequence[bytes]) -> bytes:
+        """One event for each of ``texts``, which must all be plain."""
+        between = b'"' + self.suffix + self.prefix + b'"'
+        return self.prefix + b'"' + between.join(texts) + b'"' + self.suffix
 
 
 def hole() -> str:

@@ -38,7 +38,7 @@ from server.chat import (
 )
 from server.http.exchange import Exchange
 from server.logprobs import chat_content
-from server.sse import compact_json
+from server.sse import EventFrame, compact_json
 from server.text import Piece, Pipeline, Thinking
 from server.wire.events import Submission
 
@@ -171,6 +171,7 @@ class _ChatStream:
             model=model,
             include_usage=request.options.include_usage,
         )
+        self.content: EventFrame | None = self._events.content_frame
         self._stops_from_client = request.stop.from_client
         self._visible_keepalive = visible_keepalive
 

@@ -251,7 +251,8 @@ class CompletionEvents:
     def __init__(self, head: dict[str, Any], *, include_usage: bool) -> None:
         self._head = head
         self._include_usage = include_usage
-        self._frame = EventFrame.around(self._chunk(hole(), None))
+        self.content: EventFrame | None = EventFrame.around(self._chunk(hole(), None))
+        self._fill = self.content.fill
 
     def opening(self, prompt_tokens: int | None) -> bytes:
         """Nothing: the text is the first event."""
@@ -259,11 +260,11 @@ class CompletionEvents:
 
     def piece(self, piece: Piece) -> bytes:
         """One event with the text."""
-        return self._frame.fill(piece.text) if type(piece) is ContentDelta else b""
+        return self._fill(piece.text) if type(piece) is ContentDelta else b""
 
     def keepalive(self) -> bytes:
         """An event without text."""
-        return self._frame.fill("")
+        return self._fill("")
 
     def closing(self, done: Done, pipeline: Pipeline) -> bytes:
         """The reason, the totals if they were asked for, and the end mark."""

@@ -22,6 +22,7 @@ from server.api.refusal import refuse
 from server.http.exchange import ClientGone, Exchange, ResponseStream
 from server.logprobs import EchoRecords, Record, Records
 from server.scheduler import Admission
+from server.sse import EventFrame, is_plain
 from server.text.pieces import Piece
 from server.text.pipeline import Pipeline
 from server.wire.events import Submission
@@ -149,12 +150,12 @@ class Gathered(EngineRun):
     def on_data(self, frames: list[Data]) -> None:
         try:
             pipeline = self._pipeline or self._begin()
-            for frame in frames:
-                if self._scored:
+            if self._scored:
+                for frame in frames:
                     self.records.add(
                         Record(frame.payload, frame.logprob, frame.tokens or (), frame.token_logprobs or ())
                     )
-                self._pieces += pipeline.feed(frame.payload)
+            self._pieces += pipeline.feed(b"".join([frame.payload for frame in frames]))
             if pipeline.stopped:
                 self._stop()
         except Exception:
@@ -272,6 +273,10 @@ class StreamDialect(Protocol):
     def piece(self, piece: Piece) -> bytes:
         """The events of one piece of the pipeline; may be empty."""
 
+    @property
+    def content(self) -> EventFrame | None:
+        """What is around the text in the event of a piece of content; None where there is more to it."""
+
     def keepalive(self) -> bytes:
         """One event that changes nothing."""
 
@@ -330,12 +335,27 @@ class Streamed(EngineRun):
     def on_data(self, frames: list[Data]) -> None:
         feed, event = self._pipeline.feed, self._dialect.piece
         try:
-            events = [event(piece) for frame in frames for piece in feed(frame.payload)]
-            self._send(events[0] if len(events) == 1 else b"".join(events))
+            if len(frames) > 1 and (events := self._all_at_once(frames)):
+                self._send(events)
+                return
+            events = b"".join([event(piece) for frame in frames for piece in feed(frame.payload)])
+            self._send(events)
             if self._pipeline.stopped:
                 self._stop()
         except Exception:
             self._give_up()
+
+    def _all_at_once(self, frames: list[Data]) -> bytes:
+        """The events of a client that is behind, or an engine that is ahead: many plain pieces in one go.
+
+        Empty when there is anything about them that the pipeline has to look at.
+        """
+        around = self._dialect.content
+        payloads = [frame.payload for frame in frames if frame.payload]
+        text = b"".join(payloads)
+        if around is None or not text or not is_plain(text) or not self._pipeline.pass_by(text):
+            return b""
+        return around.fill_all(payloads)
 
     def on_done(self, done: Done) -> None:
         self._leave(completion_tokens=done.completion_tokens)

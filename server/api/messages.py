@@ -33,7 +33,7 @@ from server.chat import (
     with_system,
 )
 from server.http.exchange import Exchange
-from server.sse import compact_json
+from server.sse import EventFrame, compact_json
 from server.text import Piece, Pipeline
 from server.wire.events import Submission
 
@@ -198,6 +198,8 @@ def _nothing(values: Values) -> None:
 
 class _MessageStream:
     """The events of a streamed message."""
+
+    content: EventFrame | None = None  # a piece may open or close a block
 
     def __init__(self, request: _MessageRequest, model: str) -> None:
         self._request = request

@@ -21,14 +21,14 @@ OBJECT = "chat.completion.chunk"
 class ChatEvents:
     """Builds the events of one stream. Not for use from two threads at once."""
 
-    __slots__ = ("_calls", "_content", "_frame", "_include_usage", "_reasoning")
+    __slots__ = ("_calls", "_frame", "_include_usage", "_reasoning", "content_frame")
 
     def __init__(self, *, identifier: str, created: int, model: str, include_usage: bool) -> None:
         """`created`: Unix time in whole seconds."""
         self._frame = {"id": identifier, "object": OBJECT, "created": created, "model": model}
         self._include_usage = include_usage
         self._calls = 0
-        self._content = self._frame_of("content")
+        self.content_frame = self._frame_of("content")
         self._reasoning = self._frame_of("reasoning_content")
 
     def opening(self) -> bytes:
@@ -47,7 +47,7 @@ class ChatEvents:
 
     def content(self, text: str) -> bytes:
         """A stretch of the answer."""
-        return self._content.fill(text)
+        return self.content_frame.fill(text)
 
     def reasoning(self, text: str) -> bytes:
         """A stretch of reasoning."""

@@ -134,6 +134,16 @@ class Pipeline:
                 return []
         return self._feed_slowly(text)
 
+    def pass_by(self, data: bytes) -> bool:
+        """Take ASCII `data` if every part of it is content as it is, however it is cut; else do nothing and
+        return False."""
+        if self._plain is not ContentDelta or self._decoder.pending:
+            return False
+        if self._find_special(data.decode("ascii")) is not None:
+            return False
+        self._passed += len(data)
+        return True
+
     def _feed_slowly(self, text: str) -> list[Piece]:
         """Through every stage; then see whether text without special characters may pass them by again."""
         self._stop.skip(self._passed)

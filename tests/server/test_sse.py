@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from server.sse import EventFrame, compact_json, event, event_json, hole
+from server.sse import EventFrame, compact_json, event, event_json, hole, is_plain
 
 
 def test_section_8_an_event_is_data_and_a_blank_line() -> None:
@@ -50,3 +52,17 @@ def test_section_1_a_body_is_compact_and_unescaped_and_takes_what_orjson_does_no
     assert compact_json({"a": 10**30, "b": "\ud800", "c": float("nan")}) == (
         b'{"a":1000000000000000000000000000000,"b":"\\ud800","c":null}'
     )
+
+
+def test_many_plain_texts_at_once_are_the_events_one_by_one() -> None:
+    frame = EventFrame.around({"text": hole(), "n": 1})
+    texts = [b"a", b" ", b"b c", bytes(range(0x23, 0x5C)), b"]^~"]
+    assert all(map(is_plain, texts))
+    assert frame.fill_all(texts) == b"".join(frame.fill(text.decode()) for text in texts)
+
+
+@given(st.binary(max_size=8))
+def test_plain_text_is_the_same_inside_a_json_string(text: bytes) -> None:
+    frame = EventFrame.around({"text": hole()})
+    unchanged = text.isascii() and frame.fill(text.decode("ascii")) == frame.fill_all([text])
+    assert is_plain(text) <= unchanged
