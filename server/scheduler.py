@@ -15,22 +15,15 @@ notices its deadline.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from heapq import heappop, heappush
 from typing import Final
 
 from generated import errors
-
-VOLATILE_SYSTEM_LINE: Final = "x-anthropic-billing-header"
-"""Start of a system line that changes with every request of one conversation (http.md section 12)."""
-
-INSTRUCTION_ROLES: Final = frozenset({"system", "developer"})
 
 
 class TicketState(Enum):
@@ -395,47 +388,3 @@ class Scheduler:
             admission = self._blocked.pop(ticket, None)
             if admission is not None and admission._woken is not None:
                 admission._woken.set()
-
-
-def conversation_slot(messages: Sequence[Mapping[str, object]], slots: int) -> int | None:
-    """The KV slot every turn of one conversation maps to, or None where there is nothing to be stable about.
-
-    With several slots: the first 8 bytes, big-endian, of SHA-1 over the JSON (sorted keys) of the messages up
-    to and including the first user message, modulo ``slots``. Instruction lines that change with every
-    request are left out (http.md section 12).
-    """
-    if slots < 2:
-        return None
-    opening: list[Mapping[str, object]] = []
-    for message in messages:
-        opening.append(_without_volatile_lines(message))
-        if message.get("role") == "user":
-            break
-    text = json.dumps(opening, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
-    return int.from_bytes(hashlib.sha1(text.encode("ascii")).digest()[:8], "big") % slots
-
-
-def _without_volatile_lines(message: Mapping[str, object]) -> Mapping[str, object]:
-    if message.get("role") not in INSTRUCTION_ROLES:
-        return message
-    content = message.get("content")
-    if isinstance(content, str):
-        return {**message, "content": _stable_lines(content)}
-    if isinstance(content, list):
-        parts = [
-            {**part, "text": _stable_lines(part["text"])}
-            if isinstance(part, dict) and isinstance(part.get("text"), str)
-            else part
-            for part in content
-        ]
-        return {**message, "content": [part for part in parts if not _is_emptied(part)]}
-    return message
-
-
-def _is_emptied(part: object) -> bool:
-    return isinstance(part, dict) and part.get("text") == ""
-
-
-def _stable_lines(text: str) -> str:
-    kept = [line for line in text.split("\n") if not line.lstrip().lower().startswith(VOLATILE_SYSTEM_LINE)]
-    return "\n".join(kept)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from collections.abc import Callable
 from dataclasses import asdict
@@ -17,7 +16,6 @@ from server.scheduler import (
     Scheduler,
     SchedulerCore,
     TicketState,
-    conversation_slot,
 )
 
 
@@ -275,45 +273,3 @@ def test_many_threads_never_share_a_slot_and_none_is_lost() -> None:
         assert outcome == [None]
     counters = scheduler.counters()
     assert (counters.active, counters.queued, counters.completed) == (0, 0, 240)
-
-
-USER = {"role": "user", "content": "Hi"}
-
-
-def test_every_turn_of_a_conversation_maps_to_one_slot() -> None:
-    turns = [USER]
-    first = conversation_slot(turns, 64)
-    turns += [{"role": "assistant", "content": "Hello"}, {"role": "user", "content": "More"}]
-    assert conversation_slot(turns, 64) == first
-    assert conversation_slot([{"content": "Hi", "role": "user"}], 64) == first, "key order does not matter"
-    others = {conversation_slot([{"role": "user", "content": f"Hi {n}"}], 64) for n in range(50)}
-    assert len(others) > 20
-
-
-def test_the_slot_is_the_promised_hash() -> None:
-    digest = hashlib.sha1(b'[{"content":"Hi","role":"user"}]').digest()
-    assert conversation_slot([USER], 512) == int.from_bytes(digest[:8], "big") % 512
-
-
-def test_one_slot_needs_no_hash() -> None:
-    assert conversation_slot([USER], 1) is None
-
-
-@pytest.mark.parametrize("role", ["system", "developer"])
-def test_system_lines_that_change_every_request_do_not_count(role: str) -> None:
-    def slot(system: object) -> int | None:
-        return conversation_slot([{"role": role, "content": system}, USER], 512)
-
-    first = "x-anthropic-billing-header: cc_version=1; cch=aaaa;\nBe brief."
-    second = "x-anthropic-billing-header: cc_version=2; cch=bbbb;\nBe brief."
-    assert slot(first) == slot(second) == slot("Be brief.")
-    assert slot("Be brief.") != slot("Be long.")
-    as_parts = [{"type": "text", "text": first.split("\n")[0]}, {"type": "text", "text": "Be brief."}]
-    changed = [{"type": "text", "text": second.split("\n")[0]}, {"type": "text", "text": "Be brief."}]
-    assert slot(as_parts) == slot(changed) == slot([{"type": "text", "text": "Be brief."}])
-
-
-def test_such_a_line_of_the_user_does_count() -> None:
-    text = "x-anthropic-billing-header: "
-    a, b = ([{"role": "user", "content": text + mark}] for mark in ("a", "b"))
-    assert conversation_slot(a, 512) != conversation_slot(b, 512)
