@@ -305,6 +305,24 @@ def ten_million_turns() -> float:
     return time.process_time() - before
 
 
+def show(title: str, rows: list[Row], before: dict[str, Any], path: Path) -> None:
+    """Print the table and store rows and machine as JSON."""
+    after = machine()
+    table = Table(
+        title=f"{title}; load average {before['load'][0]} before and {after['load'][0]} after, an empty loop "
+        f"of ten million turns {before['ten_million_turns_cpu']} and {after['ten_million_turns_cpu']} CPU s"
+    )
+    for heading in ("", "measured", "target", "", "note"):
+        table.add_column(heading, justify="right" if heading in ("measured", "target") else "left")
+    for row in rows:
+        verdict = {None: "", True: "met", False: "[red]MISSED[/red]"}[row.met]
+        table.add_row(row.name, row.value, row.target, verdict, row.note)
+    Console(width=None if sys.stdout.isatty() else 150).print(table)
+    path.parent.mkdir(exist_ok=True)
+    document = {"machine": {"before": before, "after": after}, "rows": [asdict(row) for row in rows]}
+    path.write_text(json.dumps(document, indent=2) + "\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="What the gateway costs.")
     parser.add_argument(
@@ -326,20 +344,7 @@ def main() -> None:
     }
     before = machine()
     rows = [row for name, run in parts.items() if options.only in name for row in run()]
-    after = machine()
-    table = Table(
-        title=f"Gateway; load average {before['load'][0]} before and {after['load'][0]} after, an empty loop "
-        f"of ten million turns {before['ten_million_turns_cpu']} and {after['ten_million_turns_cpu']} CPU s"
-    )
-    for heading in ("", "measured", "target", "", "note"):
-        table.add_column(heading, justify="right" if heading in ("measured", "target") else "left")
-    for row in rows:
-        verdict = {None: "", True: "met", False: "[red]MISSED[/red]"}[row.met]
-        table.add_row(row.name, row.value, row.target, verdict, row.note)
-    Console(width=None if sys.stdout.isatty() else 150).print(table)
-    options.json.parent.mkdir(exist_ok=True)
-    document = {"machine": {"before": before, "after": after}, "rows": [asdict(row) for row in rows]}
-    options.json.write_text(json.dumps(document, indent=2) + "\n")
+    show("Gateway", rows, before, options.json)
 
 
 if __name__ == "__main__":
