@@ -16,12 +16,13 @@ PYTHON = sys.executable
 BIN = Path(PYTHON).parent
 CODE = "codegen generated engine server tests tasks.py"
 TYPED = "codegen generated engine server"
+QUIET = {"PYTHONDONTWRITEBYTECODE": "1", "NO_MKDOCS_2_WARNING": "1"}
 
 
 def run(c: Context, command: str) -> None:
     """Run ``command`` at the top of the checkout and stop with its exit code when it fails."""
     with c.cd(str(ROOT)):
-        result = c.run(command, warn=True, pty=sys.stdout.isatty(), env={"PYTHONDONTWRITEBYTECODE": "1"})
+        result = c.run(command, warn=True, pty=sys.stdout.isatty(), env=QUIET)
     if result is None or result.exited:
         raise Exit(code=result.exited if result else 1)
 
@@ -125,6 +126,20 @@ def fuzz(c: Context, seconds: int = 60) -> None:
 def soak(c: Context, seconds: int = 300, streams: int = 20_000) -> None:
     """Put a gateway under mixed traffic for minutes: nothing may leak, every counter must add up."""
     run(c, f"{PYTHON} -m tests.soak.soak --seconds {seconds} --streams {streams}")
+
+
+@task
+def docs(c: Context) -> None:
+    """Build the documentation into build/site; a broken link or anchor is an error."""
+    if not (BIN / "mkdocs").exists():
+        raise Exit("mkdocs is missing: pip install -e '.[docs]'", code=2)
+    run(c, f"{BIN}/mkdocs build --quiet --strict --config-file docs/mkdocs.yml")
+
+
+@task(help={"only": "the parts whose name contains this; without it docs/evidence.md is written"})
+def evidence(c: Context, only: str = "") -> None:
+    """Run what proves the claims of the README and write docs/evidence.md."""
+    run(c, f"{PYTHON} -m tests.evidence" + (f" --only {only}" if only else ""))
 
 
 @task(help={"version": "the version to freeze, for example 1.0.0"})

@@ -1,0 +1,173 @@
+"""Every fenced block of every page is run: here, by a named other test, or it is listed with the reason why
+not.
+
+A new block that is in none of the three makes the test fail.
+"""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import shlex
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from ..clients.gateways import Gateway
+from .console import run_page, scratch_copy
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "spec" / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+FENCE = re.compile(r"^( *)```([a-z]*)([^\n]*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+PARROT = str(ROOT / "docs" / "examples" / "parrot.py")
+SHOWN_ONLY = {"text", "mermaid", ""}
+"""Languages of blocks that show something and ask for nothing."""
+
+RUN_ELSEWHERE = {  # start of a block -> the test that runs it
+    "cc -std=c11": "tests/docs/test_examples.py::test_example_engine_is_served",
+    "lm_eval run": "tests/lm_eval/test_lm_eval.py::test_a_whole_evaluation",
+    "make demo": "tests/evidence/check_wheel.py::demo_outside_the_checkout",
+}
+
+NOT_RUN = {  # start of a block -> why no test of this project can run it
+    "git clone . /tmp/tutorial": "the test of the page works in a scratch copy of its own",
+    "location / {": "needs an nginx",
+    "FROM python:3.11-slim": "needs a container engine and the package index",
+    "ANTHROPIC_BASE_URL=": "needs Claude Code and its terminal",
+    "OPENAI_API_BASE=": "needs aider and its terminal",
+    'pip install "colibri-serve[lm-eval]"': "needs the package index",
+}
+
+
+class Block(NamedTuple):
+    """One fenced block of a page."""
+
+    page: str
+    language: str
+    text: str
+
+    def starts_with_any(self, starts: dict[str, str]) -> bool:
+        return any(self.text.startswith(start) for start in starts)
+
+
+def blocks(*languages: str) -> list[Block]:
+    found = [
+        Block(page.name, language, textwrap.dedent(text))
+        for page in PAGES
+        for _, language, _, text in FENCE.findall(page.read_text(encoding="utf-8"))
+    ]
+    return [block for block in found if not languages or block.language in languages]
+
+
+def serve_lines() -> list[tuple[str, str]]:
+    """Every `coli serve …` of every page, with variables set before it."""
+    found = []
+    for block in blocks("sh", "ini"):
+        for line in block.text.splitlines():
+            command = line.partition("ExecStart=/opt/colibri/.venv/bin/")[2] or line
+            if re.match(r"(\w+=.* )?coli serve", command):
+                found.append((block.page, command))
+    return found
+
+
+def is_run_here(block: Block) -> bool:
+    if block.page == "tutorial.md" and block.language in ("console", "diff"):
+        return True
+    return block.language in ("pycon", "python", "ini") or "coli serve" in block.text or is_curl(block)
+
+
+def is_curl(block: Block) -> bool:
+    return block.language == "sh" and block.text.startswith("curl ")
+
+
+def test_every_block_is_run_or_has_a_reason():
+    left = [
+        f"{block.page}: {block.text.splitlines()[0]}"
+        for block in blocks()
+        if block.language not in SHOWN_ONLY
+        and not is_run_here(block)
+        and not block.starts_with_any(RUN_ELSEWHERE)
+        and not block.starts_with_any(NOT_RUN)
+    ]
+    assert left == []
+
+
+def test_no_entry_is_left_over_and_every_named_test_exists():
+    for start in (*RUN_ELSEWHERE, *NOT_RUN):
+        assert any(block.text.startswith(start) for block in blocks()), start
+    for test in RUN_ELSEWHERE.values():
+        path, _, function = test.partition("::")
+        assert f"def {function}" in (ROOT / path).read_text(encoding="utf-8"), test
+
+
+@pytest.mark.parametrize("page", ["behaviour.md"])
+def test_python_sessions(page):
+    text = re.sub(r"^```.*$", "", (ROOT / "docs" / page).read_text(encoding="utf-8"), flags=re.MULTILINE)
+    session = doctest.DocTestParser().get_doctest(text, {}, page, page, 0)
+    written: list[str] = []
+    outcome = doctest.DocTestRunner().run(session, out=written.append)
+    assert outcome.attempted > 10
+    assert outcome.failed == 0, "".join(written)
+
+
+@pytest.mark.timeout(300)
+def test_tutorial_from_top_to_bottom(tmp_path):
+    _, faults = run_page((ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8"), scratch_copy(tmp_path))
+    assert faults == [], "\n\n".join(faults)
+
+
+@pytest.mark.parametrize(("page", "line"), serve_lines())
+def test_serve_commands_start_a_gateway(page, line, monkeypatch):
+    """With the embedded model and the example engine in place of the reader's, and a free port."""
+    words = shlex.split(
+        line.replace('"$(openssl rand -hex 32)"', "0123456789abcdef").replace("$KEY", "a-key")
+    )
+    while "=" in words[0]:
+        name, _, value = words.pop(0).partition("=")
+        monkeypatch.setenv(name, value)
+    options = words[2:]
+    if "--model" in options:
+        options[options.index("--model") + 1] = str(ROOT / "engine" / "nano" / "model")
+    if "--engine" not in options or "./parrot" in options:
+        options += ["--engine", PARROT]
+    gateway = Gateway(*options)
+    assert gateway.close() == 0
+
+
+@pytest.fixture(scope="module")
+def gateway():
+    """What the client examples talk to: the embedded model behind a key."""
+    running = Gateway("--engine", "reference", "--api-key", "KEY", environment={"COLI_TEMP": "0"})
+    yield running
+    assert running.close() == 0
+
+
+@pytest.mark.parametrize("block", [pytest.param(block, id=block.text[:24]) for block in blocks("python")])
+def test_client_snippets(block, gateway):
+    pytest.importorskip("openai", reason="the extra `clients` is not installed")
+    code = block.text.replace("http://127.0.0.1:8000", gateway.url)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout.strip()) == (0, "2 + 2 = 4."), done.stderr
+
+
+@pytest.mark.parametrize(
+    "block", [pytest.param(block, id=block.page) for block in blocks() if is_curl(block)]
+)
+def test_curl_snippets(block, gateway):
+    script = block.text.replace("http://127.0.0.1:8000", gateway.url)
+    done = subprocess.run(
+        ["bash", "-ec", script],
+        env={**os.environ, "KEY": "KEY"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert '"content":"2 + 2 = 4."' in done.stdout, done.stderr
