@@ -9,10 +9,14 @@
 
 // Defines a function that writes one frame, with more room each time there was too little.
 #define DEFINE_PUT(kind, visibility)                                                                                   \
-    visibility void put_##kind(buffer *to, const colibri_##kind *frame) {                                                         \
+    static __attribute__((noinline)) size_t try_##kind(char *to, size_t room, const colibri_##kind *frame,             \
+                                                       colibri_fault *fault) {                                         \
+        return colibri_write_##kind(to, room, frame, fault);                                                           \
+    }                                                                                                                  \
+    visibility void put_##kind(buffer *to, const colibri_##kind *frame) {                                              \
         for (size_t room = FIRST_ROOM; room <= MOST_ROOM; room *= 2u) {                                                \
             colibri_fault fault = {"", COLIBRI_RULE_NONE, {"", 0}};                                                    \
-            const size_t written = colibri_write_##kind(buffer_reserve(to, room), room, frame, &fault);                \
+            const size_t written = try_##kind(buffer_reserve(to, room), room, frame, &fault);                          \
             to->size += written;                                                                                       \
             if (written != 0) {                                                                                        \
                 return;                                                                                                \

@@ -5,8 +5,6 @@
 
 #include "base.h"
 
-#define CACHE_LINE 64u
-#define HUGE_PAGE (1u << 21u)
 #define GROUP_PANELS 4u
 
 // Multiply-adds that take about as long as waking a thread.
@@ -83,9 +81,13 @@ VECTOR_INLINE void multiply_panels(tile job, tensor_type type, size_t rows, size
     const size_t width = type == TENSOR_F32 ? sizeof(float) : sizeof(uint16_t);
     size_t done = 0;
     while (done < panels) {
-        const size_t step = panels - done >= together ? together : 1u;
+        const size_t step = least(panels - done, together);
         if (step == together) {
             multiply_tile(&job, type, rows, together);
+        } else if (step == 3) {
+            multiply_tile(&job, type, rows, 3);
+        } else if (step == 2) {
+            multiply_tile(&job, type, rows, 2);
         } else {
             multiply_tile(&job, type, rows, 1);
         }
@@ -162,8 +164,8 @@ static void multiply_share(void *context, size_t first, size_t end, size_t threa
         for (size_t row = 0; row < work->rows; row += TILE_ROWS) {
             const tile job = {values->type,
                               (const char *)values->weights + panel * values->depth * LANES * weight_size(values->type),
-                              values->depth * LANES,
                               LANES,
+                              panels * LANES,
                               values->depth,
                               work->x + row * work->x_stride,
                               work->x_stride,
@@ -190,32 +192,32 @@ static uint16_t stored_half(const tensor *from, uint64_t index) {
     return (uint16_t)(at[0] | (unsigned)at[1] << 8u);
 }
 
+/* Where the weight of an output for input 0 is, and how far it is to that of the next input. A group of panels is stored
+ * input by input, so that a product reads the matrix from one end to the other. */
+static size_t output_start(const matrix *values, size_t output, size_t *step) {
+    const size_t panel = output / LANES;
+    const size_t first = panel / GROUP_PANELS * GROUP_PANELS;
+    *step = least(values->panels - first, GROUP_PANELS) * LANES;
+    return first * values->depth * LANES + (panel - first) * LANES + output % LANES;
+}
+
 /* Puts one output's weights into its lane of its panel. */
 static void place_output(matrix *to, size_t output, const tensor *from, size_t row, float *scratch) {
-    const size_t start = output / LANES * to->depth * LANES + output % LANES;
+    size_t step;
+    const size_t start = output_start(to, output, &step);
     if (to->type == TENSOR_F32) {
         tensor_floats(from, (uint64_t)row * to->depth, to->depth, scratch);
         for (size_t input = 0; input < to->depth; input++) {
-            ((float *)to->weights)[start + input * LANES] = scratch[input];
+            ((float *)to->weights)[start + input * step] = scratch[input];
         }
         return;
     }
     for (size_t input = 0; input < to->depth; input++) {
-        ((uint16_t *)to->weights)[start + input * LANES] = stored_half(from, (uint64_t)row * to->depth + input);
+        ((uint16_t *)to->weights)[start + input * step] = stored_half(from, (uint64_t)row * to->depth + input);
     }
 }
 
-static void *aligned(size_t size) {
-    const size_t alignment = size >= HUGE_PAGE ? HUGE_PAGE : CACHE_LINE;
-    void *memory = aligned_alloc(alignment, round_up(most(size, 1), alignment));
-    if (memory == NULL) {
-        refuse_launch("not enough memory for a matrix of %zu bytes", size);
-    }
-    memset(memory, 0, size);
-    return memory;
-}
-
-void matrix_load(matrix *to, size_t depth, const matrix_part *parts, size_t count) {
+void matrix_load(matrix *to, arena *memory, size_t depth, const matrix_part *parts, size_t count) {
     float *scratch = allocate(depth, sizeof(float));
     size_t output = 0;
     memset(to, 0, sizeof *to);
@@ -226,10 +228,10 @@ void matrix_load(matrix *to, size_t depth, const matrix_part *parts, size_t coun
         to->type = parts[index].weights->type == to->type ? to->type : TENSOR_F32;
     }
     to->panels = (to->width + LANES - 1u) / LANES;
-    to->weights = aligned(to->panels * LANES * depth * weight_size(to->type));
+    to->weights = arena_take(memory, to->panels * LANES * depth * weight_size(to->type));
     for (size_t index = 0; index < count; index++) {
         if (parts[index].bias != NULL) {
-            to->bias = to->bias == NULL ? aligned(matrix_stride(to) * sizeof(float)) : to->bias;
+            to->bias = to->bias == NULL ? arena_take(memory, matrix_stride(to) * sizeof(float)) : to->bias;
             tensor_floats(parts[index].bias, 0, parts[index].width, to->bias + output);
         }
         for (size_t row = 0; row < parts[index].width; row++) {
@@ -239,16 +241,11 @@ void matrix_load(matrix *to, size_t depth, const matrix_part *parts, size_t coun
     free(scratch);
 }
 
-void matrix_free(matrix *values) {
-    free(values->weights);
-    free(values->bias);
-    memset(values, 0, sizeof *values);
-}
-
 void matrix_read_output(const matrix *values, size_t output, float *to) {
-    const size_t start = output / LANES * values->depth * LANES + output % LANES;
+    size_t step;
+    const size_t start = output_start(values, output, &step);
     for (size_t input = 0; input < values->depth; input++) {
-        const size_t at = start + input * LANES;
+        const size_t at = start + input * step;
         if (values->type == TENSOR_F32) {
             to[input] = ((const float *)values->weights)[at];
         } else if (values->type == TENSOR_F16) {

@@ -1,6 +1,7 @@
 // Weight matrices as the forward pass wants them, and their product with rows of activations.
 //
-// A matrix of `width` outputs is stored in panels of sixteen outputs, input by input, in the type of the checkpoint.
+// A matrix of `width` outputs is stored in panels of sixteen outputs, four panels side by side and input by input, in the
+// type of the checkpoint.
 // Each output is the sum over the inputs in their order, one fused multiply-add each: the bits of one row depend neither
 // on how many rows are computed together nor on the number of threads, and 16-bit weights give the bits of the same
 // weights in 32.
@@ -9,6 +10,7 @@
 
 #include <stddef.h>
 
+#include "arena.h"
 #include "checkpoint.h"
 #include "threads.h"
 #include "vector.h"
@@ -29,9 +31,8 @@ typedef struct matrix_part {
     size_t width;
 } matrix_part;
 
-// Joins parts of equal depth. Weights stay 16-bit when all parts have that type.
-void matrix_load(matrix *to, size_t depth, const matrix_part *parts, size_t count);
-void matrix_free(matrix *values);
+// Joins parts of equal depth, in memory of the arena. Weights stay 16-bit when all parts have the same such type.
+void matrix_load(matrix *to, arena *memory, size_t depth, const matrix_part *parts, size_t count);
 
 // Floats of one row of results: `width` rounded up to whole panels.
 static inline size_t matrix_stride(const matrix *values) { return values->panels * LANES; }

@@ -13,6 +13,7 @@
 typedef struct source {
     const checkpoint *tensors;
     const model_config *config;
+    arena *memory;
     size_t layer;
 } source;
 
@@ -52,14 +53,14 @@ static void load_mlp(layer_weights *to, const source *from) {
     matrix_part parts[2];
     if (config->family->fused_gate_up) {
         parts[0] = part(from, "mlp.gate_up_proj", 2u * inner, hidden, false);
-        matrix_load(&to->gate_up, hidden, parts, 1);
+        matrix_load(&to->gate_up, from->memory, hidden, parts, 1);
     } else {
         parts[0] = part(from, "mlp.gate_proj", inner, hidden, config->mlp_bias);
         parts[1] = part(from, "mlp.up_proj", inner, hidden, config->mlp_bias);
-        matrix_load(&to->gate_up, hidden, parts, 2);
+        matrix_load(&to->gate_up, from->memory, hidden, parts, 2);
     }
     parts[0] = part(from, "mlp.down_proj", hidden, inner, config->mlp_bias);
-    matrix_load(&to->down, inner, parts, 1);
+    matrix_load(&to->down, from->memory, inner, parts, 1);
 }
 
 static void load_layer(layer_weights *to, const source *from) {
@@ -73,13 +74,13 @@ static void load_layer(layer_weights *to, const source *from) {
     parts[0] = part(from, "self_attn.q_proj", query, hidden, config->attention_bias);
     parts[1] = part(from, "self_attn.k_proj", shared, hidden, config->attention_bias);
     parts[2] = part(from, "self_attn.v_proj", shared, hidden, config->attention_bias);
-    matrix_load(&to->query_key_value, hidden, parts, 3);
+    matrix_load(&to->query_key_value, from->memory, hidden, parts, 3);
     if (config->family->query_key_norm) {
         to->query_norm = scale(from, "self_attn.q_norm.weight", dim);
         to->key_norm = scale(from, "self_attn.k_norm.weight", dim);
     }
     parts[0] = part(from, "self_attn.o_proj", hidden, query, config->output_bias);
-    matrix_load(&to->output, query, parts, 1);
+    matrix_load(&to->output, from->memory, query, parts, 1);
     load_mlp(to, from);
     to->before_mlp = scale(from, "post_attention_layernorm.weight", hidden);
     if (config->family->post_norms) {
@@ -89,11 +90,11 @@ static void load_layer(layer_weights *to, const source *from) {
 }
 
 void weights_load(model_weights *weights, const checkpoint *tensors, const model_config *config) {
-    source from = {tensors, config, 0};
+    source from = {tensors, config, &weights->memory, 0};
     matrix_part embedding = {checkpoint_find(tensors, "model.embed_tokens.weight", config->vocabulary, config->hidden),
                              NULL, config->vocabulary};
     memset(weights, 0, sizeof *weights);
-    matrix_load(&weights->embedding, config->hidden, &embedding, 1);
+    matrix_load(&weights->embedding, &weights->memory, config->hidden, &embedding, 1);
     weights->layers = allocate(config->layers, sizeof(layer_weights));
     for (from.layer = 0; from.layer < config->layers; from.layer++) {
         load_layer(&weights->layers[from.layer], &from);
@@ -103,7 +104,7 @@ void weights_load(model_weights *weights, const checkpoint *tensors, const model
     if (!config->tied_embeddings) {
         matrix_part head = {checkpoint_find(tensors, "lm_head.weight", config->vocabulary, config->hidden), NULL,
                             config->vocabulary};
-        matrix_load(&weights->head, config->hidden, &head, 1);
+        matrix_load(&weights->head, &weights->memory, config->hidden, &head, 1);
     }
 }
 
@@ -115,15 +116,10 @@ void weights_free(model_weights *weights) {
         for (size_t which = 0; which < sizeof scales / sizeof scales[0]; which++) {
             free(scales[which]);
         }
-        matrix_free(&layer->query_key_value);
-        matrix_free(&layer->output);
-        matrix_free(&layer->gate_up);
-        matrix_free(&layer->down);
     }
     free(weights->layers);
     free(weights->final_norm);
-    matrix_free(&weights->embedding);
-    matrix_free(&weights->head);
+    arena_free(&weights->memory);
     memset(weights, 0, sizeof *weights);
 }
 

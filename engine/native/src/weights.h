@@ -20,6 +20,7 @@ typedef struct layer_weights {
 } layer_weights;
 
 typedef struct model_weights {
+    arena memory; // of all matrices
     size_t layer_count;
     layer_weights *layers;
     float *final_norm;

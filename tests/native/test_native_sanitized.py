@@ -1,0 +1,39 @@
+"""The native engine under the sanitizers: a fixed set of mutated inputs, and the ways a launch is refused.
+
+`python -m tests.native.sanitized` runs the whole conformance suite, or fuzzes for as long as one likes.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine.native.build import BuildError
+from tests.engine.checkpoints import RECIPES, write_checkpoint
+from tests.native.sanitized import COMMANDS, build_sanitized, feed, fuzz
+
+SEED = 7
+ROUNDS = 60
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sanitized engine; skips where it cannot be built (no compiler, or one without sanitizers)."""
+    try:
+        return build_sanitized(tmp_path_factory.mktemp("sanitized"))
+    except BuildError as error:
+        pytest.skip(str(error)[:300])
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_checkpoint(tmp_path_factory.mktemp("model"), RECIPES["llama"])
+
+
+def test_every_command_is_clean(program: Path, directory: Path) -> None:
+    assert feed(program, directory, b"".join(COMMANDS)) == ""
+
+
+def test_mutated_commands_are_clean(program: Path, directory: Path) -> None:
+    assert fuzz(program, directory, SEED, ROUNDS, 40.0)[1] == ""
