@@ -14,26 +14,13 @@ from bisect import insort
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from enum import StrEnum
 from time import perf_counter
 
 from engine import host
 from engine.model import Chooser, GrammarFailure, InvalidGrammar, Model, Row, Work
 from generated import commands, frames
+from generated.errors import WireError
 from generated.wire import ProtocolFault
-
-
-class WireError(StrEnum):
-    """The codes of wire.md section 4 that this loop answers with; a test holds them against the spec's."""
-
-    CONTEXT_EXCEEDED = "CONTEXT_EXCEEDED"
-    EMPTY_PROMPT = "EMPTY_PROMPT"
-    BAD_REQUEST = "BAD_REQUEST"
-    SLOT_BUSY = "SLOT_BUSY"
-    DUPLICATE_ID = "DUPLICATE_ID"
-    NOT_FOUND = "NOT_FOUND"
-    CANCELLED = "CANCELLED"
-
 
 _GRAMMAR_FAILED = ("grammar", "failed")
 """Words of an ERROR of the engine's own: no code of the wire says it."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
 
@@ -728,6 +729,27 @@ NAMED_BY_CALLER: Final[Mapping[str, Callable[..., ApiError]]] = {
     "unsupported_role": unsupported_role,
 }
 """The errors whose param and message the caller says: ``NAMED_BY_CALLER[name](param=…, message=…)``."""
+
+
+class WireError(StrEnum):
+    """The codes an engine puts into an ERROR frame."""
+
+    CONTEXT_EXCEEDED = "CONTEXT_EXCEEDED"
+    """The prompt does not fit. `used` may be capped at limit + 1."""
+    EMPTY_PROMPT = "EMPTY_PROMPT"
+    """The prompt holds no token."""
+    BAD_REQUEST = "BAD_REQUEST"
+    """The header was refused; for a request of token ids: a malformed or out-of-vocabulary id."""
+    BAD_FRAME = "BAD_FRAME"
+    """The terminator of a payload is missing; the engine exits after it."""
+    SLOT_BUSY = "SLOT_BUSY"
+    """The slot already runs a request."""
+    DUPLICATE_ID = "DUPLICATE_ID"
+    """The id is in flight already."""
+    NOT_FOUND = "NOT_FOUND"
+    """STOP or CANCEL named an id that is not in flight."""
+    CANCELLED = "CANCELLED"
+    """Answer to CANCEL."""
 
 
 class _WireCode(NamedTuple):

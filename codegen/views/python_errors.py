@@ -30,6 +30,7 @@ def errors_view(model: Model) -> View:
             names.snake(error.name) for error in model.api_errors if error.message_given and error.param_given
         ],
         "wire_codes": [_wire_code(code) for code in model.wire_errors if not code.fallback],
+        "wire_words": [{"name": code.name, "doc": code.doc} for code in model.wire_errors if code.on_wire],
         "wire_names": [code.name for code in model.wire_errors],
         "fallback": fallback.name,
         "fallback_error": fallback.http[0].error,
