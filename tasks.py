@@ -142,6 +142,18 @@ def evidence(c: Context, only: str = "") -> None:
     run(c, f"{PYTHON} -m tests.evidence" + (f" --only {only}" if only else ""))
 
 
+@task
+def build_native(c: Context) -> None:
+    """Build the native engine with the C compiler of this machine; `coli serve` then prefers it."""
+    run(c, f"{PYTHON} -m engine.native.build")
+
+
+@task(help={"steps": "updates of the weights; the released model took 4600"})
+def train_nano(c: Context, steps: int = 4600) -> None:
+    """Make the embedded model again from its seed (needs the extra `train`)."""
+    run(c, f"{PYTHON} -m engine.nano.train --steps {steps}")
+
+
 @task(help={"version": "the version to freeze, for example 1.0.0"})
 def release(c: Context, version: str) -> None:
     """Freeze the resolved model as the baseline later changes are judged by."""
