@@ -1,6 +1,7 @@
 """Builds the native engine with the C compiler of this machine.
 
     python -m engine.native.build [--directory DIR]
+    python -m engine.native.build --find
 
 Guarantees: the program appears whole or not at all, under the name `PROGRAM`; it is built anew only when a
 source, the header, the compiler or the flags changed; without a compiler one sentence says so and the exit
@@ -133,12 +134,17 @@ def find_program() -> Path | None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Build and say where; returns the exit code."""
+    """Build, or look for what was built, and say where; returns the exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m engine.native.build", description="Build the native engine."
     )
     parser.add_argument("--directory", type=Path, help="where the program goes")
+    parser.add_argument("--find", action="store_true", help="say where the program is, without building it")
     options = parser.parse_args(arguments)
+    if options.find:
+        program = find_program()
+        print("the native engine is not built" if program is None else program)
+        return 2 if program is None else 0
     try:
         print(build(options.directory))
     except BuildError as error:

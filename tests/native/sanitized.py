@@ -34,9 +34,9 @@ COMMANDS = (
     submit(2, "<|user|>hour" * 8, 4, slot=1, temperature=0.8, top_p=0.9),
     submit(3, "é 日本 🎈", 3, slot=2, logprobs=5),
     submit(4, b"1 2 3 287", 2, slot=3, ids=1, pin=1),
-    submit(5, "score", 0, logprobs=32),
-    submit(6, "json", 12, slot=1, extra=SCHEMA),
-    submit(7, "gbnf", 12, slot=2, extra=GBNF),
+    submit(5, "score", 0, slot=4, logprobs=32),
+    submit(6, "json", 12, slot=5, extra=SCHEMA),
+    submit(7, "gbnf", 12, slot=6, extra=GBNF),
     b"CANCEL 1\n",
     b"STOP 2\n",
     b"IMAGE 8 4 1 1\nabcd\n",
@@ -80,7 +80,7 @@ def inputs(seed: int) -> Iterator[bytes]:
 def feed(program: Path, directory: Path, data: bytes) -> str:
     """Run the engine on an input; what was wrong, or nothing."""
     options = f"exitcode={FOUND}:detect_leaks=1"
-    environment = {**os.environ, "SNAP": str(directory), "KV_SLOTS": "4", "SEED": "1", "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "SNAP": str(directory), "KV_SLOTS": "8", "SEED": "1", "OMP_NUM_THREADS": "1"}
     environment |= {"ASAN_OPTIONS": options, "UBSAN_OPTIONS": f"print_stacktrace=1:exitcode={FOUND}"}
     done = subprocess.run(
         [str(program), "0"], input=data, env=environment, capture_output=True, timeout=60, check=False

@@ -177,3 +177,17 @@ def test_an_installed_package_builds_into_the_cache(monkeypatch: pytest.MonkeyPa
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert build.default_directory() == tmp_path / ".cache" / "colibri-serve" / "native"
+
+
+def test_finding_the_program_does_not_build_it(
+    command: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setattr(build, "default_directory", lambda: tmp_path)
+    assert build.main(["--find"]) == 2
+    assert capsys.readouterr().out == "the native engine is not built\n"
+    (tmp_path / build.PROGRAM).symlink_to(command[0])
+    assert build.main(["--find"]) == 0
+    assert capsys.readouterr().out == f"{tmp_path / build.PROGRAM}\n"
