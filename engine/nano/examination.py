@@ -6,6 +6,7 @@ out, so they are asked again in the phrasings of the training data. Questions de
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from random import Random
@@ -20,7 +21,7 @@ from engine.nano.layout import DOCUMENT_START, Mode, effort_line, tool_call, too
 EXAMINATION_SEED: Final = 20_261
 CONTEXT_LENGTHS: Final = (128, 256, 512, 1024, 1500, 1900)
 """Prompt sizes, in tokens, of the questions asked after a long chat."""
-_ANSWER_TOKENS: Final = 400
+_ANSWER_TOKENS: Final = 500
 _OPENINGS: Final = {Mode.DIRECT: "direct", Mode.THINK: "reasoning"}
 
 
@@ -49,7 +50,8 @@ class Verdict:
 def judge(question: Question, text: str, ended: bool) -> Verdict:
     """Compare the engine's text, markers included, with the one right answer."""
     if question.mode == "raw":
-        return Verdict(exact=text.split()[:1] == question.expected.split(), form=True, ended=True)
+        number = re.match(r" -?\d+(?!\d)", text)
+        return Verdict(exact=number is not None and number[0] == question.expected, form=True, ended=True)
     reasoned = question.mode == _OPENINGS[Mode.THINK]
     answer = text.partition("</think>")[2] if reasoned else text
     form = ended and text.count("</think>") == int(reasoned)
