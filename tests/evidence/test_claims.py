@@ -1,0 +1,32 @@
+"""The table of claims holds together; `invoke evidence` runs what it names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from .claims import ROOT, Claim, belongs, faults, load
+
+
+def test_every_claim_names_tests_that_exist():
+    assert faults(load()) == []
+
+
+def test_claims_without_tests_and_tests_that_do_not_exist_are_told():
+    here = Path(__file__).relative_to(ROOT).as_posix()
+    claims = [
+        Claim("bare", ()),
+        Claim("gone", ("tests/nowhere.py", f"{here}::test_never_written", "tests/evidence")),
+    ]
+    assert faults(claims) == [
+        "no test: bare",
+        f"no such test: {here}::test_never_written",
+        "no such file: tests/nowhere.py",
+    ]
+
+
+def test_a_name_stands_for_a_folder_a_file_or_a_function():
+    assert belongs("tests/a/test_b.py::test_c[x-1]", "tests/a/test_b.py::test_c")
+    assert belongs("tests/a/test_b.py::test_c", "tests/a")
+    assert belongs("tests/a/test_b.py::test_c", "tests/a/test_b.py")
+    assert not belongs("tests/a/test_b.py::test_cd", "tests/a/test_b.py::test_c")
+    assert not belongs("tests/ab/test_b.py::test_c", "tests/a")
