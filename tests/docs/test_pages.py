@@ -10,6 +10,7 @@ import doctest
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -17,6 +18,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+
+from generated.settings import SETTINGS
 
 from ..clients.gateways import Gateway
 from .console import run_page, scratch_copy
@@ -137,6 +140,21 @@ def test_serve_commands_start_a_gateway(page, line, monkeypatch):
         options += ["--engine", PARROT]
     gateway = Gateway(*options)
     assert gateway.close() == 0
+
+
+def test_systemd_unit_is_valid_and_gives_the_gateway_its_grace(tmp_path):
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("no systemd-analyze on this machine")
+    (unit,) = blocks("ini")
+    path = tmp_path / "coli.service"
+    path.write_text(unit.text.replace("/opt/colibri/.venv/bin/coli", sys.executable))
+    done = subprocess.run(
+        ["systemd-analyze", "verify", str(path)], capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    (stop,) = re.findall(r"^TimeoutStopSec=(\d+)$", unit.text, re.MULTILINE)
+    grace = SETTINGS["shutdown_timeout"].default + SETTINGS["engine_kill_timeout"].default
+    assert float(stop) > grace
 
 
 @pytest.fixture(scope="module")

@@ -43,9 +43,9 @@ def page() -> str:
     lines = [
         "# Evidence",
         "",
-        "Written by `invoke evidence`; the claims and the tests they rest on are in `tests/evidence/claims.yaml`.",
-        "A claim without a test, or with one that does not exist, is an error, and so is a mutant that survives",
-        "without an explanation. A `+` behind a commit: the working tree held more than that commit.",
+        "Written by `invoke evidence`; the claims and their tests are in `tests/evidence/claims.yaml`.",
+        "A claim without a test, or with one that does not exist, is an error, and so is a mutant that",
+        "survives without an explanation. A `+` behind a commit: the working tree held more than that.",
         "",
     ]
     for name, (title, _) in PARTS.items():

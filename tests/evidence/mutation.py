@@ -209,9 +209,9 @@ def run(seconds: float, seed: int, targets: list[str]) -> Iterator[tuple[Mutant,
     import hypothesis  # noqa: F401  (loaded once, before the forks)
     import pytest  # noqa: F401
 
-    for module in targets:
-        if not survives(None, TARGETS[module]):
-            raise SystemExit(f"the tests of {module} fail without any mutant")
+    for tests in {tuple(TARGETS[module]) for module in targets}:
+        if not survives(None, list(tests)):
+            raise SystemExit(f"{' '.join(tests)} fail, or take too long, without any mutant")
     dice = random.Random(seed)
     decks = {module: dice.sample(found, len(found)) for module in targets if (found := mutants(module))}
     end = time.monotonic() + seconds
