@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
-from flask import Flask
-from werkzeug.routing import BaseConverter
+from flask import Flask, Request
+from werkzeug.routing import BaseConverter, MapAdapter
 
 from generated import http
 from server.api.chat import Chat
@@ -85,11 +85,23 @@ class _Rest(BaseConverter):
     part_isolating = False
 
 
+class _Application(Flask):
+    """Flask without a second look at the Host header, which the HTTP layer has judged; no rule depends on
+    it.
+    """
+
+    def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
+        """See Flask; where there is no request, nothing here builds URLs."""
+        if request is None:
+            return None
+        return MapAdapter(self.url_map, "localhost", "/", "", "http", request.path, request.method)
+
+
 def create_application(gateway: Gateway) -> Flask:
     """The WSGI application; it runs behind the HTTP layer, which has checked Host, key, path and method
     already.
     """
-    application = Flask("server", static_folder=None)
+    application = _Application("server", static_folder=None)
     application.url_map.merge_slashes = False
     application.url_map.converters["rest"] = _Rest
     install_error_handlers(application)

@@ -70,7 +70,14 @@ def _client_gone(error: ClientGone) -> Response:
     return _answered(current_exchange())
 
 
-_NOTHING = Response(status=204)
+class _Nothing(Response):
+    """What Flask runs for an exchange that is answered already, or going to be: nothing."""
+
+    def __call__(self, environ: object, start_response: object) -> tuple[bytes, ...]:
+        return ()
+
+
+_NOTHING = _Nothing(status=204)
 
 
 def _answered(exchange: Exchange) -> Response:

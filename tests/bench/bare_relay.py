@@ -34,16 +34,17 @@ class Relay:
         )
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
         self.clients: dict[bytes, socket.socket] = {}
+        self.requests = 0
         self.rest = b""
         self.poll = select.epoll()
 
     def run(self) -> None:
-        assert self.engine.stdin is not None and self.engine.stdout is not None
+        assert self.engine.stdout is not None
         pipe = self.engine.stdout.fileno()
         while b"STAT 0" not in os.read(pipe, 1 << 16):
             pass
         print(self.listener.getsockname()[1], flush=True)
-        waiting: dict[int, socket.socket] = {}
+        connections: dict[int, socket.socket] = {}
         self.poll.register(pipe, select.EPOLLIN)
         self.poll.register(self.listener, select.EPOLLIN)
         while True:
@@ -52,16 +53,24 @@ class Relay:
                     self.relay(self.rest + os.read(pipe, 1 << 16))
                 elif descriptor == self.listener.fileno():
                     client, _ = self.listener.accept()
-                    waiting[client.fileno()] = client
+                    connections[client.fileno()] = client
                     self.poll.register(client, select.EPOLLIN)
                 else:
-                    client = waiting.pop(descriptor)
-                    self.poll.unregister(descriptor)
-                    tokens = client.recv(1 << 16).partition(b'"max_tokens": ')[2].partition(b",")[0]
-                    identifier = b"%d" % (len(self.clients) + 1)
-                    self.clients[identifier] = client
-                    client.sendall(HEAD)
-                    self.engine.stdin.write(b"SUBMIT %s 0 1 %s 0 1\nx\n" % (identifier, tokens))
+                    self.submit(connections[descriptor])
+
+    def submit(self, client: socket.socket) -> None:
+        """One read is one request; none is the end of the connection."""
+        data = client.recv(1 << 16)
+        if not data:
+            self.poll.unregister(client)
+            return
+        tokens = data.partition(b'"max_tokens": ')[2].partition(b",")[0]
+        self.requests += 1
+        identifier = b"%d" % self.requests
+        self.clients[identifier] = client
+        client.sendall(HEAD)
+        assert self.engine.stdin is not None
+        self.engine.stdin.write(b"SUBMIT %s 0 1 %s 0 1\nx\n" % (identifier, tokens))
 
     def relay(self, data: bytes) -> None:
         """Send the events of every whole frame; keep the beginning of one that is cut."""
@@ -80,6 +89,7 @@ class Relay:
             place = end + 1
             if words[0] == b"DONE":
                 self.send(words[1], out.pop(words[1]), b"0\r\n\r\n")
+                del self.clients[words[1]]
         self.rest = data[place:]
         for identifier, events in out.items():
             self.send(identifier, events, b"")
