@@ -142,6 +142,14 @@ def test_serve_commands_start_a_gateway(page, line, monkeypatch):
     assert gateway.close() == 0
 
 
+def test_demo_prints_what_the_first_page_shows():
+    (shown,) = [block.text for block in blocks("text") if block.text.startswith("gateway: ")]
+    command = [sys.executable, "-m", "server.cli", "demo"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100, check=True)
+    port = r"127\.0\.0\.1:\d+"
+    assert re.sub(port, "PORT", done.stdout).strip() == re.sub(port, "PORT", shown).strip()
+
+
 def test_systemd_unit_is_valid_and_gives_the_gateway_its_grace(tmp_path):
     if shutil.which("systemd-analyze") is None:
         pytest.skip("no systemd-analyze on this machine")
