@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from rich.progress import Progress
 from tokenizers import Tokenizer
@@ -28,6 +29,9 @@ from engine.nano.examination import (
     judge,
     tool_questions,
 )
+
+REPORT_START: Final = "<!-- examination: written by engine.nano.evaluate -->"
+REPORT_END: Final = "<!-- end of examination -->"
 
 
 @dataclass
@@ -121,6 +125,15 @@ def gather_questions(model: Path, count: int) -> list[tuple[str, list[Question]]
     ]
 
 
+def renew_report(path: Path, text: str) -> None:
+    """Replace what stands between the two markers of a report; raises ValueError when a marker is missing."""
+    before, start, rest = path.read_text(encoding="utf-8").partition(REPORT_START)
+    _, end, after = rest.partition(REPORT_END)
+    if not (start and end):
+        raise ValueError(f"{path} has no {REPORT_START} … {REPORT_END}")
+    path.write_text(f"{before}{start}\n{text}\n{end}{after}", encoding="utf-8")
+
+
 def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(
@@ -134,6 +147,9 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--engine", type=shlex.split, default=REFERENCE_ENGINE, help="command that starts the engine"
     )
+    parser.add_argument(
+        "--report", type=Path, default=None, help="file whose tables between the markers are renewed"
+    )
     parser.add_argument("--failures", type=int, default=0, help="wrong answers to print per section")
     return parser.parse_args(arguments)
 
@@ -142,16 +158,21 @@ def main(arguments: list[str] | None = None) -> int:
     """Print the tables of the report."""
     options = parse_arguments(arguments)
     total: list[Score] = []
+    sections: list[str] = []
     with EngineProcess(options.model, options.slots, options.engine) as engine:
         for heading, questions in gather_questions(options.model, options.count):
             scores, failures = examine(engine, questions, show=sys.stderr.isatty())
             total += scores.values()
-            print(f"### {heading}\n\n{markdown_table(scores)}\n", flush=True)
+            sections.append(f"### {heading}\n\n{markdown_table(scores)}")
+            print(sections[-1] + "\n", flush=True)
             for failure in failures[: options.failures]:
                 tail = failure.question.prompt[-120:]
                 right = failure.question.expected
                 print(f"{failure.question.task}: {tail!r} -> {failure.text!r}, not {right!r}")
-    print(f"Turns ended by the model itself: {ended_share(total):.4f}")
+    sections.append(f"Turns ended by the model itself: {ended_share(total):.4f}")
+    print(sections[-1])
+    if options.report is not None:
+        renew_report(options.report, "\n\n".join(sections))
     return 0
 
 

@@ -160,11 +160,13 @@ def filler_turn(random: Random) -> str:
     return f"<|user|>{exercise.question}<|assistant|><think></think>{exercise.answer}"
 
 
-def context_questions(count: int, length: Callable[[str], int]) -> Iterator[Question]:
+def context_questions(
+    count: int, length: Callable[[str], int], limits: tuple[int, ...] = CONTEXT_LENGTHS
+) -> Iterator[Question]:
     """Sums of two digits and the recall of a name at the end of long chats; ``length`` counts the tokens
     of a text.
     """
-    for limit in CONTEXT_LENGTHS:
+    for limit in limits:
         random = Random(f"{EXAMINATION_SEED}/context/{limit}")
         for number in range(count):
             if number % 2:

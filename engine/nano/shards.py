@@ -16,9 +16,7 @@ from tokenizers import Tokenizer
 
 from engine.nano.documents import document
 
-_CHUNK = 1000
-_BUFFER = 200
-_CANDIDATES = 64
+_CHUNK = 2000
 
 
 @dataclass(frozen=True)
@@ -47,52 +45,16 @@ class Rows:
         return rows[:, :-1], rows[:, 1:], self.weights[first : first + size].astype(np.float32)
 
 
-@dataclass(frozen=True)
-class EncodedDocument:
-    """Token ids of one document and the loss weight of each."""
-
-    tokens: np.ndarray
-    weights: np.ndarray
-
-
 def encode_documents(
     tokenizer: Tokenizer, seed: int, start: int, count: int, long: bool
-) -> list[EncodedDocument]:
-    """``count`` documents of the stream ``seed``, from number ``start``."""
-    documents = [document(seed, number, long) for number in range(start, start + count)]
-    texts = [segment.text for segments in documents for segment in segments]
-    encoded = iter(tokenizer.encode_batch_fast(texts, add_special_tokens=False))
-    result = []
-    for segments in documents:
-        parts = [(next(encoded).ids, segment.weight) for segment in segments]
-        tokens = np.array([token for ids, _ in parts for token in ids], dtype=np.uint16)
-        weights = np.repeat(
-            np.array([weight for _, weight in parts], dtype=np.float16), [len(ids) for ids, _ in parts]
-        )
-        result.append(EncodedDocument(tokens, weights))
-    return result
-
-
-def pack_row(waiting: list[EncodedDocument], room: int) -> EncodedDocument:
-    """Take documents from ``waiting`` for one row of exactly ``room`` tokens.
-
-    The row begins with the oldest document, so that none waits for ever, and goes on with the longest that
-    still fits; what remains is filled with the beginning of another one. No document begins in the middle.
-    """
-    chosen = [waiting.pop(0)]
-    room -= len(chosen[0].tokens)
-    while room > 0:
-        fitting = [index for index, item in enumerate(waiting[:_CANDIDATES]) if len(item.tokens) <= room]
-        if fitting:
-            chosen.append(waiting.pop(max(fitting, key=lambda index: len(waiting[index].tokens))))
-            room -= len(chosen[-1].tokens)
-        else:
-            chosen.append(EncodedDocument(waiting[0].tokens[:room], waiting[0].weights[:room]))
-            room = 0
-    tokens = np.concatenate([item.tokens for item in chosen])
-    weights = np.concatenate([item.weights for item in chosen])
-    end = len(tokens) + room  # room is negative when a single document is longer than the row
-    return EncodedDocument(tokens[:end], weights[:end])
+) -> tuple[np.ndarray, np.ndarray]:
+    """Token ids and weights of ``count`` documents joined end to end."""
+    segments = [segment for number in range(start, start + count) for segment in document(seed, number, long)]
+    encoded = tokenizer.encode_batch_fast([segment.text for segment in segments], add_special_tokens=False)
+    lengths = [len(item.ids) for item in encoded]
+    ids = np.fromiter((token for item in encoded for token in item.ids), dtype=np.uint16, count=sum(lengths))
+    weights = np.repeat(np.array([segment.weight for segment in segments], dtype=np.float16), lengths)
+    return ids, weights
 
 
 def make_rows(
@@ -104,14 +66,14 @@ def make_rows(
     report: Callable[[float], None] = lambda share: None,
 ) -> Rows:
     """Exactly ``row_count`` rows of ``length`` predictions; ``report`` receives the finished share."""
-    rows: list[EncodedDocument] = []
-    waiting: list[EncodedDocument] = []
-    start = 0
-    while len(rows) < row_count:
-        if len(waiting) < _BUFFER:
-            waiting += encode_documents(tokenizer, seed, start, _CHUNK, long)
-            start += _CHUNK
-            report(len(rows) / row_count)
-        rows.append(pack_row(waiting, length + 1))
-    report(1.0)
-    return Rows(np.stack([row.tokens for row in rows]), np.stack([row.weights[1:] for row in rows]))
+    wanted = row_count * (length + 1)
+    ids, weights, have, start = [], [], 0, 0
+    while have < wanted:
+        chunk_ids, chunk_weights = encode_documents(tokenizer, seed, start, _CHUNK, long)
+        ids.append(chunk_ids)
+        weights.append(chunk_weights)
+        have += len(chunk_ids)
+        start += _CHUNK
+        report(min(have / wanted, 1.0))
+    tokens = np.concatenate(ids)[:wanted].reshape(row_count, length + 1)
+    return Rows(tokens, np.concatenate(weights)[:wanted].reshape(row_count, length + 1)[:, 1:].copy())

@@ -24,7 +24,7 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
         "--steps", type=int, default=4600, help="updates of the weights (default: %(default)s)"
     )
     parser.add_argument(
-        "--batch", type=int, default=4, help="rows of 512 tokens a step (default: %(default)s)"
+        "--batch", type=int, default=8, help="rows of 512 tokens a step (default: %(default)s)"
     )
     parser.add_argument("--seed", type=int, default=1, help="seed of data and weights (default: %(default)s)")
     parser.add_argument(
