@@ -1,4 +1,4 @@
-"""16-bit floats are read exactly, the exponential is near enough: with and without the processor's vectors."""
+"""16-bit floats are read exactly, the exponential is near enough: with this processor's vectors or any."""
 
 from __future__ import annotations
 
