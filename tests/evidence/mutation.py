@@ -4,7 +4,7 @@ A mutant is one module with one small change: a comparison, a boolean, a number,
 Each runs in a process forked from one with pytest loaded; an import hook gives the tests the changed module
 in place of the file. Killed means that some test failed; a mutant that runs too long counts as killed too.
 
-    python -m tests.evidence.mutation [--seconds 300] [--seed 1] [--target NAME]
+    python -m tests.evidence.mutation [--each 5] [--after 0] [--seed 1] [--target NAME]
 """
 
 from __future__ import annotations
@@ -202,8 +202,11 @@ def survives(mutant: Mutant | None, tests: list[str]) -> bool:
     return False
 
 
-def run(seconds: float, seed: int, targets: list[str]) -> Iterator[tuple[Mutant, bool]]:
-    """Mutants drawn evenly from the targets until the time is spent; each with whether it survived."""
+def run(each: int, after: int, seed: int, targets: list[str]) -> Iterator[tuple[Mutant, bool]]:
+    """``each`` mutants of every target, drawn at random but always the same; each with whether it survived.
+
+    The first ``after`` of each are left out: to go on where another run ended.
+    """
     os.chdir(ROOT)
     sys.path.insert(0, str(ROOT))
     import hypothesis  # noqa: F401  (loaded once, before the forks)
@@ -212,26 +215,24 @@ def run(seconds: float, seed: int, targets: list[str]) -> Iterator[tuple[Mutant,
     for tests in {tuple(TARGETS[module]) for module in targets}:
         if not survives(None, list(tests)):
             raise SystemExit(f"{' '.join(tests)} fail, or take too long, without any mutant")
-    dice = random.Random(seed)
-    decks = {module: dice.sample(found, len(found)) for module in targets if (found := mutants(module))}
-    end = time.monotonic() + seconds
-    while decks and time.monotonic() < end:
-        for module in list(decks):
-            mutant = decks[module].pop()
-            if not decks[module]:
-                del decks[module]
+    for module in targets:
+        found = mutants(module)
+        chosen = random.Random(f"{seed} {module}").sample(found, min(after + each, len(found)))
+        for mutant in chosen[after:]:
             yield mutant, survives(mutant, TARGETS[module])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Mutation testing of a sample.")
-    parser.add_argument("--seconds", type=float, default=300)
+    parser.add_argument("--each", type=int, default=5, help="mutants of each module")
+    parser.add_argument("--after", type=int, default=0, help="leave out the first ones")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--target", action="append", choices=sorted(TARGETS))
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     outcomes = []
-    for mutant, survived in run(options.seconds, options.seed, options.target or list(TARGETS)):
+    targets = options.target or list(TARGETS)
+    for mutant, survived in run(options.each, options.after, options.seed, targets):
         outcomes.append({**asdict(mutant), "survived": survived})
         if survived:
             print(f"survived: {mutant.module}:{mutant.line}: {mutant.was}  ->  {mutant.became}", flush=True)
