@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,6 +40,16 @@ def faults(claims: list[Claim]) -> list[str]:
         elif function and f"def {function}(" not in files[0].read_text(encoding="utf-8"):
             found.append(f"no such test: {test}")
     return found
+
+
+def file_of(case: Mapping[str, str]) -> str:
+    """The file of a test case in a report; for a class made at run time the one its name says."""
+    found = case.get("file", "")
+    if found.startswith("tests/"):
+        return found
+    words = case.get("classname", "").split(".")
+    paths = ("/".join(words[:length]) + ".py" for length in range(len(words), 0, -1))
+    return next((path for path in paths if (ROOT / path).is_file()), found)
 
 
 def belongs(node: str, test: str) -> bool:

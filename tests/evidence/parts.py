@@ -54,18 +54,20 @@ def run(command: list[str], progress: Progress, seconds: float = 1800, **environ
     return process.wait(seconds), "".join(lines)
 
 
-def run_claims(progress: Progress) -> Outcome:
-    """All tests the claims name, once; a test that was skipped proves nothing and is told."""
+def run_claims(progress: Progress, only: set[str] | None = None) -> Outcome:
+    """The tests the claims name, each once (with ``only``: those of them); one that was skipped whole proves
+    nothing and does not hold.
+    """
     table = claims.load()
     wrong = claims.faults(table)
     if wrong:
         return Outcome(False, "\n".join(f"* {fault}" for fault in wrong))
-    tests = sorted({test for claim in table for test in claim.tests})
+    tests = sorted({test for claim in table for test in claim.tests if only is None or test in only})
     with tempfile.TemporaryDirectory() as directory:
         report = Path(directory) / "report.xml"
         run([*claims.command(tests, report), "-v"], progress)
         cases = [
-            (f"{case.get('file')}::{case.get('name')}", {child.tag for child in case})
+            (f"{claims.file_of(case.attrib)}::{case.get('name')}", {child.tag for child in case})
             for case in ElementTree.parse(report).iter("testcase")
         ]
     results = {}
@@ -79,9 +81,7 @@ def run_claims(progress: Progress) -> Outcome:
         else:
             results[test] = f"passed ({passed})" + (f", {skipped} skipped" if skipped else "")
     held = not any(result.startswith("**") for result in results.values())
-    bad = sum(bool(kind & {"failure", "error"}) for _, kind in cases)
-    text = f"{len(table)} claims, {len(tests)} names, {len(cases)} tests run, {bad} failed."
-    return Outcome(held, text, results)
+    return Outcome(held, f"{len(table)} claims rest on {len(tests)} files and functions.", results)
 
 
 def run_coverage(progress: Progress) -> Outcome:
