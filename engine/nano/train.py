@@ -11,74 +11,37 @@ import sys
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Final
 
 from engine.nano import MODEL_DIRECTORY
+
+_OPTIONS: Final = (
+    ("--steps", int, 4600, "updates of the weights"),
+    ("--batch", int, 8, "rows of 512 tokens a step"),
+    ("--seed", int, 1, "seed of data and weights"),
+    ("--muon-rate", float, 5e-3, "rate of the layer matrices"),
+    ("--adam-rate", float, 3e-3, "rate of embedding, norms, biases"),
+    ("--decay-share", float, 0.5, "last share of the steps in which the rate falls"),
+    ("--threads", int, 1, "threads of each process"),
+    ("--work", Path, Path("build/nano"), "directory of rows and resumable state"),
+    ("--output", Path, MODEL_DIRECTORY, "checkpoint directory written at the end"),
+    ("--save-seconds", float, 120.0, "seconds between saved states"),
+    ("--stop-after", float, None, "stop and save after this many seconds; start again to go on"),
+)
+"""Flag, type, default and meaning."""
 
 
 def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(
-        prog="python -m engine.nano.train", description="Train the embedded model from scratch."
+        prog="python -m engine.nano.train",
+        description="Train the embedded model from scratch.",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
-    parser.add_argument(
-        "--steps", type=int, default=4600, help="updates of the weights (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--batch", type=int, default=8, help="rows of 512 tokens a step (default: %(default)s)"
-    )
-    parser.add_argument("--seed", type=int, default=1, help="seed of data and weights (default: %(default)s)")
-    parser.add_argument(
-        "--muon-rate", type=float, default=5e-3, help="rate of the layer matrices (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--adam-rate",
-        type=float,
-        default=3e-3,
-        help="rate of embedding, norms, biases (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--decay-share",
-        type=float,
-        default=0.5,
-        help="last share of the steps in which the rate falls (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--processes",
-        type=int,
-        choices=(1, 2),
-        default=2,
-        help="they share each batch (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--threads", type=int, default=1, help="threads of each process (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--no-compile", action="store_true", help="run eagerly, for machines without a C++ compiler"
-    )
-    parser.add_argument(
-        "--work",
-        type=Path,
-        default=Path("build/nano"),
-        help="directory of rows and resumable state (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--output",
-        type=Path,
-        default=MODEL_DIRECTORY,
-        help="checkpoint directory written at the end (default: the committed one)",
-    )
-    parser.add_argument(
-        "--save-seconds",
-        type=float,
-        default=120.0,
-        help="seconds between saved states (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--stop-after",
-        type=float,
-        default=None,
-        help="stop and save after this many seconds; start again to go on",
-    )
+    for flag, kind, default, meaning in _OPTIONS:
+        parser.add_argument(flag, type=kind, default=default, help=meaning)
+    parser.add_argument("--processes", type=int, choices=(1, 2), default=2, help="they share each batch")
+    parser.add_argument("--no-compile", action="store_true", help="run eagerly, without a C++ compiler")
     return parser.parse_args(arguments)
 
 

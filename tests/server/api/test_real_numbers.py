@@ -79,6 +79,9 @@ class Decoder:
         return self.normed(x, "model.norm.weight") @ self.weights.get("lm_head.weight", embedding).T
 
 
+BOUNDS = {"reference": 1e-5, "native": 1e-4}
+"""How far an engine's single precision may be from double precision, by what each engine promises."""
+
 PROMPTS = [
     "The capital of France is Paris.",
     "[gMASK]<sop><|user|>what is 2 + 2?<|assistant|><think></think>2 + 2 = 4.",
@@ -92,19 +95,20 @@ def decoder() -> Decoder:
 
 
 @pytest.mark.parametrize("prompt", PROMPTS)
-def test_echoed_log_probabilities_equal_a_full_softmax_within_1e_5(
+def test_echoed_log_probabilities_equal_a_full_softmax(
     real_gateway: Any, decoder: Decoder, prompt: str
 ) -> None:
     tokenizers = pytest.importorskip("tokenizers")
     tokenizer = tokenizers.Tokenizer.from_file(str(embedded_model() / "tokenizer.json"))
     ids = tokenizer.encode(prompt, add_special_tokens=False).ids
     expected = log_softmax(decoder.logits(ids))
+    bound = BOUNDS[real_gateway.engine_name]
     answer = real_gateway.complete(ids, logprobs=5, echo=True, max_tokens=1, temperature=0).json
     scores = answer["choices"][0]["logprobs"]
     echoed = scores["token_logprobs"][1 : len(ids)]
-    assert np.abs(np.array(echoed) - expected[np.arange(len(ids) - 1), ids[1:]]).max() < 1e-5
+    assert np.abs(np.array(echoed) - expected[np.arange(len(ids) - 1), ids[1:]]).max() < bound
     generated = scores["token_logprobs"][len(ids)]
-    assert abs(generated - expected[-1].max()) < 1e-5
+    assert abs(generated - expected[-1].max()) < bound
     for place, table in enumerate(scores["top_logprobs"][1 : len(ids) + 1]):
         best = np.sort(expected[place])[::-1][:5]
         shown = np.array(sorted(table.values(), reverse=True))
