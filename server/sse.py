@@ -45,15 +45,29 @@ def compact_json(value: Any) -> bytes:
     try:
         return orjson.dumps(value)
     except TypeError:
-        return json.dumps(_finite(value), separators=(",", ":"), allow_nan=False).encode("ascii")
+        finite = _finite(value)
+    text = json.dumps(finite, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError:
+        return json.dumps(finite, separators=(",", ":"), allow_nan=False).encode("ascii")
 
 
 def _finite(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, dict):
-        return {key: _finite(member) for key, member in value.items()}
-    return [_finite(member) for member in value] if isinstance(value, list | tuple) else value
+    """A copy of ``value`` with null for what is not finite; without recursion, for any nesting."""
+    top = [value]
+    left: list[Any] = [top]
+    while left:
+        container = left.pop()
+        places = container.items() if isinstance(container, dict) else enumerate(container)
+        for place, member in list(places):
+            if isinstance(member, float) and not math.isfinite(member):
+                container[place] = None
+            elif isinstance(member, dict | list | tuple):
+                copy: Any = dict(member) if isinstance(member, dict) else list(member)
+                container[place] = copy
+                left.append(copy)
+    return top[0]
 
 
 def event_json(value: Any) -> bytes:

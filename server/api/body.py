@@ -10,16 +10,10 @@ from __future__ import annotations
 
 import json
 import math
-import re
-from typing import Any, Final
+from typing import Any
 
-from generated import errors, limits
-
-_STRING_OR_BRACKET: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
-_SURROGATE_ESCAPE: Final = re.compile(r"\\u[dD][89a-fA-F]")
-_PAIR_OR_ESCAPE: Final = re.compile(
-    r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F])|\\.", re.DOTALL
-)
+from generated import errors
+from server.strict_json import has_lone_surrogate, is_too_deep
 
 
 def read_object(data: bytes) -> dict[str, Any]:
@@ -28,9 +22,9 @@ def read_object(data: bytes) -> dict[str, Any]:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
         raise errors.malformed_body(reason="it is not UTF-8") from None
-    if _too_deep(text):
+    if is_too_deep(text):
         raise errors.malformed_body(reason="it is nested too deeply")
-    if _SURROGATE_ESCAPE.search(text) is not None and _has_lone_surrogate(text):
+    if has_lone_surrogate(text):
         raise errors.malformed_body(reason="it holds a lone surrogate")
     try:
         value = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite_float)
@@ -60,23 +54,3 @@ def _finite_float(text: str) -> float:
 
 def _reason(fault: Exception) -> str:
     return str(fault) if isinstance(fault, _NotFinite) else "a number has too many digits"
-
-
-def _too_deep(text: str) -> bool:
-    deepest = limits.JSON_DEPTH
-    if text.count("[") + text.count("{") <= deepest:
-        return False
-    depth = 0
-    for found in _STRING_OR_BRACKET.finditer(text):
-        token = found[0]
-        if token in "[{":
-            depth += 1
-            if depth > deepest:
-                return True
-        elif token in "]}":
-            depth -= 1
-    return False
-
-
-def _has_lone_surrogate(text: str) -> bool:
-    return any(found[1] is not None for found in _PAIR_OR_ESCAPE.finditer(text))

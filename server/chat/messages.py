@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from generated import errors
+from server.strict_json import is_too_deep, without_lone_surrogates
 
 Role = Literal["system", "user", "assistant", "tool"]
 _ROLES: Mapping[str, Role] = {
@@ -147,10 +148,15 @@ def _read_call(value: object, path: str) -> ReplayedCall:
 
 
 def _arguments(value: str | dict[str, Any] | None) -> Mapping[str, Any]:
-    """Arguments as an object; text that is not one replays as no arguments."""
+    """Arguments as an object; text that is not one, or too deep for a body, replays as no arguments.
+
+    Half a surrogate pair, which a model can write as an escape, replays as U+FFFD.
+    """
     if isinstance(value, str):
+        if is_too_deep(value):
+            return {}
         try:
-            parsed = json.loads(value)
+            parsed = json.loads(without_lone_surrogates(value))
         except (ValueError, RecursionError):
             return {}
         return parsed if isinstance(parsed, dict) else {}

@@ -55,14 +55,25 @@ class Neutraliser:
         return text
 
     def value(self, value: Any) -> Any:
-        """A JSON value with every string in it, keys included, treated like text."""
-        if isinstance(value, str):
-            return self.text(value)
-        if isinstance(value, Mapping):
-            return {self.text(key): self.value(member) for key, member in value.items()}
-        if isinstance(value, (list, tuple)):
-            return [self.value(member) for member in value]
-        return value
+        """A copy of a JSON value with every string in it, keys included, treated like text.
+
+        Without recursion: a request may nest as deeply as the body limit says, whatever the stack holds.
+        """
+        top = [value]
+        left: list[Any] = [top]
+        while left:
+            container = left.pop()
+            places = container.items() if isinstance(container, dict) else enumerate(container)
+            for place, member in list(places):
+                if isinstance(member, str):
+                    container[place] = self.text(member)
+                elif isinstance(member, Mapping):
+                    container[place] = {self.text(key): inner for key, inner in member.items()}
+                    left.append(container[place])
+                elif isinstance(member, (list, tuple)):
+                    container[place] = list(member)
+                    left.append(container[place])
+        return top[0]
 
 
 def control_tokens(tokenizer: Path) -> frozenset[str]:

@@ -1,8 +1,9 @@
 """Arguments of a tool call: from the text the model wrote to one JSON object (http.md §10).
 
 Guarantees: an argument declared `string` is kept character for character; any other is the JSON the model
-wrote when it parses and fits the declared type, and the text as a JSON string when not. The JSON text
-itself is kept, so numbers of any size and escapes survive unchanged. The result is always valid JSON.
+wrote when it parses, fits the declared type and is not nested deeper than the request that replays it
+could be, and the text as a JSON string when not. The JSON text itself is kept, so numbers of any size and
+escapes survive unchanged. The result is always valid JSON.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from server.strict_json import is_too_deep
 
 _PYTHON_TYPES: Mapping[str, tuple[type, ...]] = {
     "integer": (int,),
@@ -67,7 +70,7 @@ def argument_json(text: str, types: tuple[str, ...]) -> str:
     at all accepts any JSON.
     """
     deciding = next((word for word in types if word != "null"), "null" if types else "")
-    if deciding == "string":
+    if deciding == "string" or is_too_deep(text):
         return json.dumps(text, ensure_ascii=False)
     try:
         value = json.loads(text, parse_constant=_refuse_constant)

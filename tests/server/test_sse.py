@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from generated import limits
 from server.sse import EventFrame, compact_json, event, event_json, hole, is_plain
 
 
@@ -66,3 +67,12 @@ def test_plain_text_is_the_same_inside_a_json_string(text: bytes) -> None:
     frame = EventFrame.around({"text": hole()})
     unchanged = text.isascii() and frame.fill(text.decode("ascii")) == frame.fill_all([text])
     assert is_plain(text) <= unchanged
+
+
+def test_section_1_a_body_deeper_than_orjson_writes_is_written_and_unescaped() -> None:
+    value: object = float("inf")
+    for _ in range(limits.JSON_DEPTH):
+        value = [value]
+    depth = limits.JSON_DEPTH
+    assert compact_json({"é": value}) == '{"é":'.encode() + b"[" * depth + b"null" + b"]" * depth + b"}"
+    assert compact_json({"é": 10**30}) == '{"é":1000000000000000000000000000000}'.encode()

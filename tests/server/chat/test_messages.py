@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from generated import limits
 from server.chat import Message, read_messages
 from server.chat.messages import ReplayedCall
 
@@ -149,6 +150,21 @@ def test_b89_arguments_may_be_text_or_an_object(arguments: object, parsed: dict[
     assert read_messages(assistant(tool_calls=calls))[0].calls == (ReplayedCall("f", parsed, "c"),)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "parsed"),
+    [
+        (r'{"a":"x\ud800y"}', {"a": "x\ufffdy"}),
+        (r'{"\uDC00":[1,"\ud83d\ud83d\ude00"]}', {"\ufffd": [1, "\ufffd\U0001f600"]}),
+        (r'{"a":"\\ud800"}', {"a": r"\ud800"}),
+    ],
+)
+def test_section_8_half_a_surrogate_pair_in_replayed_arguments_is_never_a_500(
+    arguments: str, parsed: dict[str, Any]
+) -> None:
+    messages = read_messages(assistant(tool_calls=[{"function": {"name": "f", "arguments": arguments}}]))
+    assert messages[0].calls[0].arguments == parsed
+
+
 def test_null_tool_calls_are_absent() -> None:
     assert read_messages(assistant(tool_calls=None)) == read_messages(assistant(tool_calls=[]))
 
@@ -156,3 +172,13 @@ def test_null_tool_calls_are_absent() -> None:
 def test_the_first_fault_is_the_answer() -> None:
     messages = [{"role": "user", "content": 5}, {"role": "nobody"}]
     assert fault(lambda: read_messages(messages)) == refused("messages.0.content", None)
+
+
+def test_section_8_replayed_arguments_as_deep_as_a_body_are_kept_and_deeper_text_is_none() -> None:
+    def replayed(levels: int) -> Any:
+        text = '{"a":' + "[" * (levels - 1) + "]" * (levels - 1) + "}"
+        read = read_messages(assistant(tool_calls=[{"function": {"name": "f", "arguments": text}}]))
+        return read[0].calls[0].arguments
+
+    assert list(replayed(limits.JSON_DEPTH)) == ["a"]
+    assert replayed(limits.JSON_DEPTH + 1) == {}

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
+from generated import limits
 from generated.families import FAMILIES
 from server.chat import ChatRenderer, choose_tools, read_messages, read_tools, resolve_thinking
 from server.chat.builtin import CHATML_MARKERS, GLM_MARKERS
@@ -202,3 +203,16 @@ def test_without_a_tokenizer_the_familys_markers_are_broken() -> None:
     assert prompt == (
         "[gMASK]<sop><|user|>x< |user|>y< |observation|>< /think>< tool_call><|assistant|><think></think>"
     )
+
+
+def test_section_8_a_value_nested_as_deep_as_a_body_may_be_is_neutralised() -> None:
+    neutraliser = Neutraliser(GLM_MARKERS)
+    value: Any = {"<|user|>": ["<|user|>", 5]}
+    for _ in range(limits.JSON_DEPTH):
+        value = [value]
+    safe = neutraliser.value(value)
+    for _ in range(limits.JSON_DEPTH):
+        (safe,) = safe
+    text = neutraliser.text("<|user|>")
+    assert text != "<|user|>"
+    assert safe == {text: [text, 5]}

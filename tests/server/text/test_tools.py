@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from generated import limits
 from server.text import ContentDelta, Pipeline, ReasoningDelta, Thinking, ToolCall, ToolSignature
 from server.text.arguments import argument_json
 from server.text.tools import CLOSE, OPEN, ToolSplitter
@@ -183,6 +184,13 @@ def test_b89_arguments_are_one_json_text_that_keeps_escapes_and_large_numbers() 
     assert argument_json('say "hi"\\', ("string",)) == r'"say \"hi\"\\"'
     splitter = ToolSplitter([F])
     assert splitter.feed(call("f", x='a "b"', n="7")) == [ToolCall("f", '{"x":"a \\"b\\"","n":7}')]
+
+
+def test_section_10_json_too_deep_to_be_sent_back_is_kept_as_text() -> None:
+    deepest = "[" * limits.JSON_DEPTH + "]" * limits.JSON_DEPTH
+    assert argument_json(deepest, ("array",)) == deepest
+    assert argument_json(f"[{deepest}]", ("array",)) == f'"[{deepest}]"'
+    assert argument_json(f'"{deepest}[[["', ()) == f'"{deepest}[[["'
 
 
 def test_b90_a_split_marker_leaks_no_markup_and_the_name_keeps_its_head() -> None:
