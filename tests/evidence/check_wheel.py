@@ -128,9 +128,8 @@ def serving(installed: Installed, *options: str) -> Iterator[str]:
         yield url
     finally:
         process.terminate()
-        process.stdout.close()
-        code = process.wait(60)
-    expect(code == 0, f"coli serve ended with {code}")
+        process.communicate(timeout=60)
+    expect(process.returncode == 0, f"coli serve ended with {process.returncode}")
 
 
 def serve_outside_the_checkout(installed: Installed) -> None:
