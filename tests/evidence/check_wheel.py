@@ -10,12 +10,14 @@ Prints one line for each step with the seconds it took; the exit code is 0 when 
 from __future__ import annotations
 
 import http.client
+import io
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 import zipfile
@@ -71,13 +73,12 @@ class Installed:
 
 
 def build_wheel(installed: Installed) -> Path:
-    """From a copy of the tracked files, so that nothing untracked can help."""
+    """From what is committed, so that nothing untracked or half done can help or harm."""
     source = installed.directory / "source"
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
-    for name in filter(None, listed.decode().split("\0")):
-        if (ROOT / name).is_file():
-            (source / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(ROOT / name, source / name)
+    source.mkdir()
+    packed = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, capture_output=True, check=True).stdout
+    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+        archive.extractall(source, filter="data")
     wheels = installed.directory / "wheels"
     command = [sys.executable, "-m", "build", "--wheel", "--outdir", str(wheels), str(source)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600)
