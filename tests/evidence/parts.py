@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 EXPLAINED = Path(__file__).with_name("survivors.yaml")
 SCHEMATHESIS_SECONDS = 45
 FUZZ_SECONDS = 20
-MUTANTS_OF_EACH = 5
+MUTANTS_OF_EACH = 4
 ROOMS = ("codegen", "generated", "server", "engine/loop.py", "engine/reference")
 
 Progress = Callable[[str], None]
