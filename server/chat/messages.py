@@ -164,9 +164,15 @@ def _arguments(value: str | dict[str, Any] | None) -> Mapping[str, Any]:
 
 
 def plain_text(text: str, path: str) -> str:
-    """`text`, unless it holds NUL, which an engine might take for its end. Raises invalid_request."""
+    """`text`, unless it holds NUL, which an engine might take for its end.
+
+    Raises invalid_request on the whole field that `path` is in, as NUL in a prompt is refused on `prompt`
+    (http.md §7); the message names the element.
+    """
     if "\0" in text:
-        raise errors.invalid_request(param=path, message="Text must not contain the NUL character.")
+        raise errors.invalid_request(
+            param=path.partition(".")[0], message=f"The text of {path} must not contain the NUL character."
+        )
     return text
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from generated import limits
+from generated.errors import ApiError
 from server.chat import Message, read_messages
 from server.chat.messages import ReplayedCall
 
@@ -100,11 +101,14 @@ def test_replayed_reasoning_has_two_spellings(name: str) -> None:
     assert fault(lambda: read_messages(assistant(**{name: 5}))) == refused(f"messages.0.{name}", None)
 
 
-@pytest.mark.parametrize("content", ["a\0b", [{"type": "text", "text": "a\0b"}]])
-def test_b30_nul_is_refused_by_name_and_never_cuts_a_prompt(content: object) -> None:
-    status, _, param, code = fault(lambda: read_messages([USER, {"role": "user", "content": content}]))
-    assert (status, code) == (400, None)
-    assert param in ("messages.1.content", "messages.1.content.0.text")
+@pytest.mark.parametrize(
+    ("content", "place"),
+    [("a\0b", "messages.1.content"), ([{"type": "text", "text": "a\0b"}], "messages.1.content.0.text")],
+)
+def test_b30_nul_is_refused_on_the_messages_and_never_cuts_a_prompt(content: object, place: str) -> None:
+    with pytest.raises(ApiError, match=f"{place} must not contain the NUL") as raised:
+        read_messages([USER, {"role": "user", "content": content}])
+    assert (raised.value.status, raised.value.param, raised.value.code) == (400, "messages", None)
 
 
 @pytest.mark.parametrize(
