@@ -262,6 +262,7 @@ def test_section_9_3_a_long_echo_stays_under_100_mb() -> None:
     assert peak < 100e6 * share / 65_536
 
 
+@pytest.mark.timed
 def test_section_9_3_writing_is_linear_in_the_entries() -> None:
     row = Record(b"tok", -0.25, list(range(32)), [-(place + 1) * 0.25 for place in range(32)])
 

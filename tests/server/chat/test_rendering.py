@@ -278,6 +278,7 @@ def test_the_embedded_models_template_renders_the_built_in_layout(case: tuple[An
     assert own.prompt(*given) == ChatRenderer(GLM).prompt(*given)
 
 
+@pytest.mark.timed
 def test_a_long_conversation_with_many_tools_renders_in_fifteen_milliseconds() -> None:
     tools = [
         {

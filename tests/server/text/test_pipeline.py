@@ -149,6 +149,7 @@ def fed(data: bytes, size: int, make: Callable[[], Pipeline] = glm) -> Callable[
     return work
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES.keys())
 def test_time_is_linear_in_the_input(body: bytes) -> None:
     """Eight times the input costs about eight times the time; quadratic work would cost sixty-four times."""
@@ -159,6 +160,7 @@ def test_time_is_linear_in_the_input(body: bytes) -> None:
         assert cpu_seconds(fed(large, steps[1])) <= 24 * base + 0.02
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("stop", ["a" * 1000 + "b", "a" * 20_000 + "b", "ab" * 500 + "c"], ids=len)
 def test_stops_that_overlap_themselves_cost_linear_time(stop: str) -> None:
     def make() -> Pipeline:
@@ -180,6 +182,7 @@ def quickest(work: Callable[[], None], enough: float, attempts: int = 5) -> floa
     return best
 
 
+@pytest.mark.timed
 def test_a_megabyte_takes_two_seconds_in_bytes_and_a_fifth_of_a_second_in_one_piece() -> None:
     data = (BODIES["plain"] * (MEGABYTE // 16))[:MEGABYTE]
     assert quickest(fed(data, 1), 2.0) <= 2.0
@@ -189,6 +192,7 @@ def test_a_megabyte_takes_two_seconds_in_bytes_and_a_fifth_of_a_second_in_one_pi
         assert quickest(fed(data, len(data)), 0.2) <= 0.2, name
 
 
+@pytest.mark.timed
 def test_a_plain_token_costs_three_microseconds_over_decoding_it() -> None:
     tokens = 50_000
 
