@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import subprocess
@@ -133,6 +134,14 @@ def assert_close(message, again) -> None:
             assert other == pytest.approx(value, rel=1e-7, abs=0.00051)
         elif not isinstance(value, float | tuple):
             assert other == value
+
+
+@pytest.mark.parametrize(("direction", "file"), [("frame", "frames.json"), ("command", "commands.json")])
+def test_agrees_on_every_vector(agree, direction, file):
+    vectors = json.loads((ROOT / "generated" / "vectors" / file).read_text(encoding="utf-8"))
+    assert len(vectors) > 250
+    for vector in vectors:
+        assert_agreement(agree, direction, bytes.fromhex(vector["hex"]))
 
 
 @pytest.mark.parametrize("data", FRAMES, ids=range(len(FRAMES)))
