@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ..layout import Counted, Extensions, Ignored, Layout, Literal, Optional, Part, Rest, Word
+from ..layout import Counted, Optional, Part, Rest, Word
 from ..model import HexType, Message, RealType, UintType, WireField, WordType
 
 WIDTHS = (8, 16, 32, 64)
@@ -64,12 +64,7 @@ def presence(part: Optional) -> str:
     raise ValueError("an optional tail starts with a field")
 
 
-def counts(layout: Layout) -> set[str]:
-    """Names of the fields that count a repeat."""
-    return {part.count for part in layout.walk() if isinstance(part, Counted)}
-
-
-def members(message: Message, gateway_arrays: bool = False) -> list[Member]:
+def members(message: Message) -> list[Member]:
     """Members of the message's struct in header order, payloads and extension keys last."""
     found = _layout_members(message, message.layout.parts)
     for payload in message.payloads:
@@ -107,27 +102,3 @@ def about(field: WireField) -> str:
     """One line on a field: its doc and its unit."""
     doc = field.doc.rstrip(".")
     return f"{doc} ({field.unit})" if field.unit else doc
-
-
-__all__ = [
-    "Counted",
-    "Extensions",
-    "HexType",
-    "Ignored",
-    "Literal",
-    "Member",
-    "Optional",
-    "Rest",
-    "Word",
-    "WordType",
-    "about",
-    "c_type",
-    "counts",
-    "decimals",
-    "members",
-    "presence",
-    "real",
-    "struct_name",
-    "uint",
-    "width",
-]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ..layout import Counted, Extensions, Ignored, Literal, Optional, Part, Rest, Word
 from ..model import HexType, Message, RealType, UintType, WireField
-from .c_types import Member, c_type, counts, decimals, members, presence, real, struct_name, uint, width
+from .c_types import Member, decimals, members, presence, real, struct_name, uint, width
 
 REAL_BYTES = 28
 """Longest ``%.9f`` of a number below 2^53 with sign and space; larger ones are counted at run time."""
@@ -280,6 +280,3 @@ def _payload_puts(message: Message) -> list[str]:
     if message.payloads:
         lines.append("    colibri_put_char(&out, '\\n');")
     return lines
-
-
-__all__ = ["Writer", "c_type", "condition", "counts", "put", "value_check", "word_bytes", "writer"]
