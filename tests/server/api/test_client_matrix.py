@@ -139,7 +139,8 @@ def test_two_hundred_clients_that_vanish_at_once_leave_nothing(open_gateway: Cal
     gateway.eventually(lambda: gateway.counters()["active"] == 0, "every slot is free")
     counters = gateway.counters()
     assert counters["queued"] == 0
-    assert counters["cancelled"] >= 136 - 64  # a slot that came free may have gone to one about to leave
+    # A slot that comes free may go to one about to leave, and so again and again: only the sum is certain.
+    assert counters["admitted"] + counters["cancelled"] == 200
     assert counters["admitted"] == counters["completed"]
     submitted = len(gateway.submits())  # one that was admitted may have left before its SUBMIT
     assert 64 <= submitted <= counters["admitted"]
