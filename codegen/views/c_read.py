@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from codegen.facts import least_real, spans
+
 from ..layout import Counted, Extensions, Ignored, Literal, Optional, Part, Rest, Word
 from ..model import HexType, Message, RealType, UintType, WireField, WireType
 from .c_types import c_type, presence, real, struct_name, uint, width
-from .python_messages import least_real, spans
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from codegen.facts import least_real
+
 from ..model import ApiError, Endpoint, Header, Model, RealType, RequestField
 from .json_types import field_schema, object_schema, plain
 from .python_fields import zero_conditions
-from .python_messages import least_real
 
 OPENAPI = "generated/openapi.json"
 

@@ -10,10 +10,10 @@ import json
 from typing import Any, Final
 
 from codegen import names
+from codegen.facts import least_real
 from codegen.model import Endpoint, Model, RealType, RequestField
 from codegen.render import python_literal
 from codegen.views import python_text as text
-from codegen.views.python_messages import least_real
 
 View = dict[str, Any]
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from codegen.facts import counts_of, least_real, payload_of
 from codegen.layout import Counted, Extensions, Ignored, Literal, Optional, Part, Rest, Word
 from codegen.model import HexType, Message, Model, RealType, UintType, ValueRule, WireField, WireType
 from codegen.render import python_literal
@@ -18,11 +19,8 @@ from codegen.views.python_messages import (
     Attribute,
     attributes,
     class_name,
-    counts_of,
-    least_real,
     local,
     miscounted,
-    payload_of,
     sentence,
     value_check,
 )

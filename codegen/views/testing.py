@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from codegen.facts import counts_of, payload_of, spans
 from codegen.layout import Counted, Extensions, Ignored, Literal, Optional, Part, Rest, Word
 from codegen.model import HexType, Message, Model, RealType, UintType, WireField
 from codegen.render import python_literal
-from codegen.views.python_messages import class_name, counts_of, payload_of, spans
+from codegen.views.python_messages import class_name
 from codegen.views.python_text import Call
 from codegen.views.testing_vectors import Vector, command_vectors, frame_vectors
 

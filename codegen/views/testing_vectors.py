@@ -11,9 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from codegen.facts import counts_of, payload_of, spans
 from codegen.layout import Counted, Extensions, Literal, Optional, Part, Rest, Word
 from codegen.model import Example, HexType, Message, Model, RealType, UintType, WireField, WireType
-from codegen.views.python_messages import attributes, counts_of, payload_of, spans
+from codegen.views.python_messages import attributes
 
 Vector = dict[str, Any]
 
