@@ -2,9 +2,9 @@
 §1-§4, §13.
 
 The layer answers everything that can be decided from a request's head by itself (Host guard, key, path,
-method, body size and encoding, malformed HTTP, OPTIONS, deadlines, caps) and hands the rest to a plain WSGI
-application. A view sees only requests with a whole, decoded body within the limit, for a known path and
-method, with an allowed Host and, where the route asks for it, the right key.
+method, body size and encoding, malformed HTTP, OPTIONS, deadlines, caps) and hands the rest to handlers, see
+(5), or to a plain WSGI application. A view sees only requests with a whole, decoded body within the limit,
+for a known path and method, with an allowed Host and, where the route asks for it, the right key.
 
 What a view finds in ``environ``::
 
@@ -59,9 +59,14 @@ drops the body.
    error (5xx, failed stream) or cancelled (client gone); every ``accesslog.AccessRecord`` also goes to
    ``HttpConfig.observer`` (``began(record)``, ``ended(record)``) for metrics.
 
+5. **A handler** has one method on one route to itself, without WSGI: ``handler(exchange, body)``. For a
+   short body it is called on the I/O thread, so it must never wait; what has to wait it returns as a function,
+   which a worker calls. It, or that function, answers like a view does, or raises :class:`ClientGone`; every
+   other exception is a 500 ``engine_error``.
+
 Running it, ``config.routes`` being ``contract_routes()``::
 
-    server = HttpServer(application, config)  # binds and listens; BindError (one line) if the port is taken
+    server = HttpServer(application, config, handlers)  # listens; BindError (one line) if the port is taken
     server.run()                              # the I/O loop, in the calling thread, until shut_down is over
     server.shut_down(grace)                   # from a signal handler or any thread: finish what is in flight
 """
@@ -73,6 +78,7 @@ from server.http.config import HttpConfig, Observer, Route
 from server.http.exchange import ENVIRON_KEY, ClientGone, ClientWatch, Exchange, ResponseStream
 from server.http.routes import contract_routes
 from server.http.server import BindError, HttpServer
+from server.http.shared import Handler, Work
 
 __all__ = [
     "ENVIRON_KEY",
@@ -81,11 +87,13 @@ __all__ = [
     "ClientGone",
     "ClientWatch",
     "Exchange",
+    "Handler",
     "HttpConfig",
     "HttpServer",
     "Observer",
     "RedactKey",
     "ResponseStream",
     "Route",
+    "Work",
     "contract_routes",
 ]

@@ -14,7 +14,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from generated.errors import ApiError
 from server.http.eventloop import GONE, HANG_UP, READ, WRITE
@@ -23,9 +23,7 @@ from server.http.heads import Framing, Head, build_head
 from server.http.output import Broken, Output
 from server.http.phase import Phase
 from server.http.reading import RequestReader
-
-if TYPE_CHECKING:
-    from server.http.server import HttpServer
+from server.http.shared import Shared
 
 logger = logging.getLogger("colibri.http")
 
@@ -43,11 +41,13 @@ WAS_RESET: Final = "the connection was reset"
 class Channel:
     """See the module docstring. ``exchange`` is the open exchange, or None."""
 
-    def __init__(self, server: HttpServer, sock: socket.socket, peer: str, address: tuple[str, int]) -> None:
-        self.server = server
+    def __init__(
+        self, shared: Shared, sock: socket.socket, peer: str, on_closed: Callable[[Channel], None]
+    ) -> None:
+        """``on_closed(channel)`` is called once, on the I/O thread."""
+        self.shared = shared
         self.socket = sock
         self.peer = peer
-        self.addr = address  # for waitress's environ
         self.lock = threading.RLock()
         self.exchange: Exchange | None = None
         self.on_writable: Callable[[], None] | None = None
@@ -55,7 +55,8 @@ class Channel:
         self.phase = Phase.READING  # changed under the lock
         self._fd = sock.fileno()
         self._output = Output(sock)
-        self._reader = RequestReader(server, self)
+        self._on_closed = on_closed
+        self._reader = RequestReader(shared, self)
         self._interest = READ | GONE
         self._half_closed = False
         self._close_after = False
@@ -64,7 +65,7 @@ class Channel:
         self._idle_since = now
         self._stalled_since = now
         self._linger_until = self._linger_silence_until = 0.0
-        server.loop.watch(self._fd, self, self._interest)
+        shared.loop.watch(self._fd, self, self._interest)
 
     # -- state -----------------------------------------------------------------------------------------------
 
@@ -77,10 +78,6 @@ class Channel:
     def is_quiet(self) -> bool:
         """Nothing would be lost by closing it: between requests, everything sent."""
         return self.phase is Phase.READING and self.exchange is None and self._reader.reading_since is None
-
-    def check_client_disconnected(self) -> bool:
-        """Part of waitress's channel interface."""
-        return self.phase is Phase.CLOSED
 
     def enter_locked(self, phase: Phase) -> None:
         """Change the phase and with it what the loop watches. Needs the lock."""
@@ -99,7 +96,7 @@ class Channel:
             interest |= GONE
         if interest != self._interest:
             self._interest = interest
-            self.server.loop.change(self._fd, interest)
+            self.shared.loop.change(self._fd, interest)
 
     # -- events, on the I/O thread ---------------------------------------------------------------------------
 
@@ -214,14 +211,18 @@ class Channel:
         return build_head(
             status,
             headers,
-            self.server.layer_headers(exchange),
+            self.shared.layer_headers(exchange),
             version=request.version if request is not None and parsed else "1.1",
             method=request.command if request is not None else "",
             framing=framing,
             length=length,
-            keep_alive=may_go_on and not close and not self.server.is_shutting_down,
+            keep_alive=may_go_on and not close and not self.shared.is_shutting_down,
             asked_keep_alive=request is not None and request.asked_keep_alive,
         )
+
+    def ended(self, exchange: Exchange, outcome: str | None) -> None:
+        """The exchange is over; whatever is left to send needs it no more."""
+        self.shared.ended(exchange, outcome)
 
     def respond(self, exchange: Exchange, head: Head, body: Sequence[bytes]) -> None:
         """Send a whole answer and, unless its request is still being drained, end the exchange. ``body``
@@ -275,14 +276,14 @@ class Channel:
         """Give the connection up from a thread that must not close it. Needs the lock."""
         self._output.clear()
         self._reset_after = True
-        self.server.loop.call_soon(lambda: self.close(reason))
+        self.shared.loop.call_soon(lambda: self.close(reason))
 
     def end_locked(self, exchange: Exchange, *, keep_alive: bool, reset: bool = False) -> bool:
         """The exchange's answer is complete; False when it was over already. Needs the lock."""
         if self.exchange is not exchange:
             return False
         self.exchange = None
-        self._close_after = not keep_alive or self.server.is_shutting_down
+        self._close_after = not keep_alive or self.shared.is_shutting_down
         self._reset_after = reset
         self.phase = Phase.FLUSHING
         if self._output.pending:
@@ -305,7 +306,7 @@ class Channel:
     def resume_soon_locked(self) -> None:
         """Go on with the bytes that are behind, after a look at the other connections. Needs the lock."""
         self.enter_locked(Phase.FLUSHING)  # READING would let the loop read newer bytes first
-        self.server.loop.call_soon(self._resume)
+        self.shared.loop.call_soon(self._resume)
 
     def _resume(self) -> None:
         with self.lock:
@@ -329,13 +330,13 @@ class Channel:
                 self.socket.shutdown(socket.SHUT_WR)
                 self.enter_locked(Phase.LINGERING)
                 return
-        self.server.loop.call_soon(lambda: self.close(None))
+        self.shared.loop.call_soon(lambda: self.close(None))
 
     # -- time and the end, on the I/O thread -----------------------------------------------------------------
 
     def check_deadlines(self, now: float) -> None:
         """Called a few times a second at most."""
-        config = self.server.config
+        config = self.shared.config
         if self._output.pending and now - self._stalled_since > config.write_stall:
             self._reset_after = True
             self.close("the client stopped reading")
@@ -360,12 +361,12 @@ class Channel:
             callback, self.on_writable = self.on_writable, None
             self._output.clear()
             self._reader.forget()
-            self.server.loop.forget(self._fd)
+            self.shared.loop.forget(self._fd)
             if self._reset_after:
                 with contextlib.suppress(OSError):  # reset by the other side already
                     self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
             self.socket.close()
-        self.server.closed(self)
+        self._on_closed(self)
         if exchange is not None:
             if exchange.answered and exchange.stream is None:
                 exchange.complete(None)  # refused at its head; only the rest of its body was missing

@@ -11,17 +11,14 @@ import logging
 import secrets
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
 from generated.errors import ApiError
 from generated.http import REQUEST_ID
 from server.http.accesslog import CANCELLED, ERROR, AccessRecord
 from server.http.heads import Framing, Head
+from server.http.parser import RequestParser
 from server.http.refusals import envelope, refusal_headers, speaks_anthropic
-
-if TYPE_CHECKING:
-    from server.http.channel import Channel
-    from server.http.parser import RequestParser
 
 logger = logging.getLogger("colibri.http")
 
@@ -39,6 +36,41 @@ _ABANDONED: Final = 32 * 1024 * 1024  # a stream whose client is this far behind
 
 class ClientGone(ConnectionError):
     """The client has left (or stopped reading for too long); nobody is waiting for the answer."""
+
+
+class Carrier(Protocol):
+    """The connection as its exchanges see it; methods ending in ``_locked`` need its lock."""
+
+    peer: str
+    lock: threading.RLock
+    exchange: Exchange | None
+    """The one exchange that is open; an exchange that is not this one is over."""
+    on_writable: Callable[[], None] | None
+
+    @property
+    def pending_bytes(self) -> int: ...
+
+    def speaks_chunked(self, exchange: Exchange) -> bool: ...
+
+    def head(
+        self,
+        exchange: Exchange,
+        status: int,
+        headers: Sequence[tuple[str, str]],
+        framing: Framing,
+        close: bool,
+        length: int,
+    ) -> Head: ...
+
+    def respond(self, exchange: Exchange, head: Head, body: Sequence[bytes]) -> None: ...
+
+    def send_locked(self, data: bytes) -> int: ...
+
+    def break_off_locked(self, reason: str) -> None: ...
+
+    def end_locked(self, exchange: Exchange, *, keep_alive: bool, reset: bool = False) -> bool: ...
+
+    def ended(self, exchange: Exchange, outcome: str | None) -> None: ...
 
 
 class ClientWatch:
@@ -84,7 +116,7 @@ class Exchange:
     ``authorized``, ``record``.
     """
 
-    def __init__(self, channel: Channel, request: RequestParser | None) -> None:
+    def __init__(self, channel: Carrier, request: RequestParser | None) -> None:
         self.request_id = REQUEST_ID.prefix + secrets.token_hex(REQUEST_ID.digits // 2)
         self.client = ClientWatch()
         self.authorized = False
@@ -188,18 +220,18 @@ class Exchange:
         if reason is not None:
             self.record.reason = reason
         self.client._left()
-        self._channel.server.ended(self, CANCELLED)
+        self._channel.ended(self, CANCELLED)
 
     def complete(self, outcome: str | None) -> None:
         """The answer was handed over to the socket."""
         self.client._answered()
-        self._channel.server.ended(self, outcome)
+        self._channel.ended(self, outcome)
 
 
 class ResponseStream:
     """A streamed answer. Every method may be called from any thread and none but ``wait_writable`` blocks."""
 
-    def __init__(self, channel: Channel, exchange: Exchange, head: Head) -> None:
+    def __init__(self, channel: Carrier, exchange: Exchange, head: Head) -> None:
         self._channel = channel
         self._exchange = exchange
         self._lock = channel.lock

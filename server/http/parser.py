@@ -7,7 +7,7 @@ is a fault, and the connection is not used after a fault. Nothing is decided her
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import BinaryIO, Final
 from urllib.parse import unquote_to_bytes
 
 from waitress.adjustments import Adjustments
@@ -239,7 +239,7 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]  # waitress has no
         if self.body is not None:
             self.body.discard()
 
-    def get_body_stream(self) -> object:
+    def get_body_stream(self) -> BinaryIO:
         """The body as received, for reading from its start."""
         return self.body.getfile() if self.body is not None else Discarded().getfile()
 

@@ -1,29 +1,39 @@
-"""From the bytes of one connection to exchanges: parse, judge at the end of the head, answer early or hand to
-a worker.
+"""From the bytes of one connection to exchanges: parse, judge at the end of the head, answer early or give to
+the handler or the application.
 
-Runs on the I/O thread. Bytes behind a request in progress are kept unparsed until its answer is complete, so
-that answers come in order and a body is never taken for a request line.
+Runs on the I/O thread, and so do handlers as far as they get without waiting. Bytes behind a request in
+progress are kept unparsed until its answer is complete, so that answers come in order and a body is never
+taken for a request line.
 """
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from generated import errors
 from server.http.bodies import FixedBody
-from server.http.exchange import Exchange
+from server.http.exchange import Carrier, Exchange
+from server.http.gate import Verdict
 from server.http.parser import RequestParser
 from server.http.phase import Phase
-from server.http.task import RequestTask
-
-if TYPE_CHECKING:
-    from server.http.channel import Channel
-    from server.http.gate import Verdict
-    from server.http.server import HttpServer
+from server.http.shared import Shared
+from server.http.task import task_for
 
 _ANSWERED_AT_ONCE: Final = 8  # early answers to pipelined requests before other connections have their turn
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+class Connection(Carrier, Protocol):
+    """The connection as its reader sees it."""
+
+    phase: Phase
+
+    def left_early(self) -> bool: ...
+
+    def enter_locked(self, phase: Phase) -> None: ...
+
+    def resume_soon_locked(self) -> None: ...
 
 
 class RequestReader:
@@ -34,8 +44,8 @@ class RequestReader:
     where a worker may be at work at the same time.
     """
 
-    def __init__(self, server: HttpServer, channel: Channel) -> None:
-        self._server = server
+    def __init__(self, shared: Shared, channel: Connection) -> None:
+        self._shared = shared
         self._channel = channel
         self.request: RequestParser | None = None
         self.reading_since: float | None = None
@@ -52,7 +62,7 @@ class RequestReader:
                     channel.resume_soon_locked()
                 return
             if self.request is None:
-                self.request = self._server.new_parser()
+                self.request = self._shared.new_parser()
             request = self.request
             taken = request.received(data)
             data = data[taken:]
@@ -64,12 +74,12 @@ class RequestReader:
                 request.judged = True
                 self._judge(request, body_waits=bool(data))
             elif request.too_large:
-                limit = self._server.config.max_body_bytes
+                limit = self._shared.config.max_body_bytes
                 self.refuse(errors.request_too_large(limit=limit))
             if request.completed and self.request is request:
                 requests += 1
                 if self._complete(request, data):
-                    return  # from here on the worker may be ahead of us
+                    return  # from here on other threads may be ahead of us
         if channel.phase is Phase.FLUSHING:
             self.behind = data
 
@@ -123,7 +133,7 @@ class RequestReader:
             exchange.record.method = request.command
             exchange.record.path = request.raw_path
         self._channel.exchange = exchange
-        self._server.began(exchange)
+        self._shared.began(exchange)
         return exchange
 
     def _faulty(self, request: RequestParser, fault: str) -> None:
@@ -133,7 +143,7 @@ class RequestReader:
 
     def _judge(self, request: RequestParser, *, body_waits: bool) -> None:
         exchange = self._open(request)
-        verdict = self._server.gate.judge(request, shutting_down=self._server.is_shutting_down)
+        verdict = self._shared.gate.judge(request, shutting_down=self._shared.is_shutting_down)
         if verdict.route is not None:
             exchange.record.route = verdict.route.path
         if verdict.error is not None or verdict.preflight:
@@ -148,7 +158,7 @@ class RequestReader:
         body = request.body
         # A client that waits for 100 may or may not send its body after a refusal: only closing is safe.
         drainable = not (request.expects_continue and request.has_body) and (
-            not isinstance(body, FixedBody) or body.remaining <= self._server.config.max_body_bytes
+            not isinstance(body, FixedBody) or body.remaining <= self._shared.config.max_body_bytes
         )
         close = verdict.closes or not drainable
         if not close:
@@ -162,7 +172,7 @@ class RequestReader:
             exchange.refuse(verdict.error, close=close, extra=verdict.extra_headers)
 
     def _complete(self, request: RequestParser, behind: bytes) -> bool:
-        """True when the request was handed to a worker; ``behind`` are the bytes that follow it."""
+        """True when the request is the application's now; ``behind`` are the bytes that follow it."""
         channel = self._channel
         self.request = None
         self.reading_since = None
@@ -170,14 +180,16 @@ class RequestReader:
         if exchange is None or exchange.answered:  # refused at its head; the body is drained now
             request.close()
             if exchange is not None:
-                self._end_early(exchange, keep_alive=not self._server.is_shutting_down)
+                self._end_early(exchange, keep_alive=not self._shared.is_shutting_down)
             return False
         if channel.left_early():
             return False
         with channel.lock:
             self.behind = behind
             channel.enter_locked(Phase.BUSY)
-        self._server.add_task(RequestTask(channel, exchange, request))
+        task = task_for(self._shared, exchange, request)
+        if not task.begin():
+            self._shared.workers.add_task(task)
         return True
 
     def _end_early(self, exchange: Exchange, *, keep_alive: bool) -> None:

@@ -7,40 +7,27 @@ from __future__ import annotations
 
 import errno
 import logging
-import re
 import socket
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Mapping
 from typing import Any, Final
 
 from waitress import wasyncore
-from waitress.adjustments import Adjustments
 from waitress.server import TcpWSGIServer
 
 from generated import errors, limits
-from generated.http import X_CLIENT_REQUEST_ID_HEADER, X_REQUEST_ID_HEADER
-from server.http.accesslog import AccessLog
 from server.http.channel import Channel
 from server.http.config import HttpConfig
-from server.http.eventloop import READ, EventLoop
-from server.http.exchange import Exchange
-from server.http.gate import Gate
-from server.http.heads import SERVER_NAME
-from server.http.parser import RequestParser
-from server.http.task import RequestTask
-from server.http.workers import WorkerPool
+from server.http.eventloop import READ
+from server.http.shared import Handler, Shared, WsgiApplication
 
 logger = logging.getLogger("colibri.http")
-
-WsgiApplication = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 _ACCEPTED_AT_ONCE: Final = 256
 _REFUSED_AT_ONCE: Final = 64  # connections over a cap that are still being told so
 _LONGEST_WAIT: Final = 0.5  # seconds between two looks at the deadlines
 _NO_DESCRIPTORS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
-_VISIBLE_ASCII: Final = re.compile(r"[\x21-\x7e]+")
-_SPARE_WORKERS: Final = 8  # beyond one per connection, so that a parked view never holds up another request
 _IPV4_MAPPED: Final = "::ffff:"
 _TCP_OPTIONS: Final = (
     (socket.TCP_NODELAY, 1),
@@ -74,13 +61,17 @@ class HttpServer(TcpWSGIServer):  # type: ignore[misc]  # waitress has no types
     ``effective_host`` and ``effective_port`` say where (``config.port`` may be 0).
     """
 
-    def __init__(self, application: WsgiApplication, config: HttpConfig) -> None:
+    def __init__(
+        self,
+        application: WsgiApplication,
+        config: HttpConfig,
+        handlers: Mapping[tuple[str, str], Handler] | None = None,
+    ) -> None:
+        """``handlers`` by method and route; ``application`` answers everything else."""
         listener = listen(config.host, config.port, limits.LISTEN_BACKLOG)
         self.config = config
-        self.gate = Gate(config)
-        self.loop = EventLoop()
-        self.is_shutting_down = False
-        self._access_log = AccessLog(as_json=config.json_log, key=config.key)
+        self.shared = Shared(application, handlers or {}, config)
+        self.loop = self.shared.loop
         self._channels: set[Channel] = set()
         self._counted_peers: Counter[str] = Counter()
         self._grace: float | None = None
@@ -94,11 +85,12 @@ class HttpServer(TcpWSGIServer):  # type: ignore[misc]  # waitress has no types
             map={},
             _start=False,
             _sock=listener,
-            dispatcher=WorkerPool(config.max_connections + _SPARE_WORKERS),
-            adj=Adjustments(ident=SERVER_NAME, clear_untrusted_proxy_headers=False),
+            dispatcher=self.shared.workers,
+            adj=self.shared.adj,
             sockinfo=(listener.family, listener.type, listener.proto, listener.getsockname()),
             bind_socket=False,
         )
+        self.shared.port = self.effective_port
         self.accepting = True
         waker = _TriggerHandler(self.trigger)
         self.loop.set_waker(self.trigger.socket.fileno(), waker, self.trigger.pull_trigger)
@@ -113,7 +105,7 @@ class HttpServer(TcpWSGIServer):  # type: ignore[misc]  # waitress has no types
             while not self._is_done():
                 self.loop.run_once(self._wait)
                 now = time.monotonic()
-                if self._grace is not None and not self.is_shutting_down:
+                if self._grace is not None and not self.shared.is_shutting_down:
                     self._begin_shutting_down(now, self._grace)
                 if now >= self._next_look:
                     self._next_look = now + self._wait
@@ -130,7 +122,7 @@ class HttpServer(TcpWSGIServer):  # type: ignore[misc]  # waitress has no types
         self.loop.wake(from_signal=True)
 
     def _begin_shutting_down(self, now: float, grace: float) -> None:
-        self.is_shutting_down = True
+        self.shared.is_shutting_down = True
         self._shutting_until = now + grace
         self._stop_accepting()
         if self.config.on_shut_down is not None:
@@ -143,7 +135,7 @@ class HttpServer(TcpWSGIServer):  # type: ignore[misc]  # waitress has no types
                 channel.close(None)
 
     def _is_done(self) -> bool:
-        if not self.is_shutting_down:
+        if not self.shared.is_shutting_down:
             return False
         return not self._channels or time.monotonic() > self._shutting_until
 
@@ -163,7 +155,7 @@ class HttpServer(TcpWSGIServer):  # type: ignore[misc]  # waitress has no types
         self.trigger.close()
 
     def _look_at_deadlines(self, now: float) -> None:
-        if self.is_shutting_down:
+        if self.shared.is_shutting_down:
             self._close_quiet_channels()
         for channel in list(self._channels):
             channel.check_deadlines(now)
@@ -206,7 +198,7 @@ class HttpServer(TcpWSGIServer):  # type: ignore[misc]  # waitress has no types
         if over_cap and len(self._channels) - self._counted_peers.total() >= _REFUSED_AT_ONCE:
             sock.close()
             return
-        channel = Channel(self, sock, peer, (peer, address[1]))
+        channel = Channel(self.shared, sock, peer, self._closed)
         self._channels.add(channel)
         if over_cap:
             channel.counted = False
@@ -220,7 +212,7 @@ class HttpServer(TcpWSGIServer):  # type: ignore[misc]  # waitress has no types
             per_peer and self._counted_peers[peer] >= per_peer
         )
 
-    def closed(self, channel: Channel) -> None:
+    def _closed(self, channel: Channel) -> None:
         """A channel has closed its socket."""
         self._channels.discard(channel)
         if channel.counted:
@@ -229,48 +221,14 @@ class HttpServer(TcpWSGIServer):  # type: ignore[misc]  # waitress has no types
                 del self._counted_peers[channel.peer]
 
     @property
+    def is_shutting_down(self) -> bool:
+        """Nothing new is taken any more."""
+        return self.shared.is_shutting_down
+
+    @property
     def connections(self) -> int:
         """Open connections, those being refused included."""
         return len(self._channels)
-
-    # -- what channels need
-    # -----------------------------------------------------------------------------------------------
-
-    def new_parser(self) -> RequestParser:
-        """A parser for the next request of a connection."""
-        config = self.config
-        return RequestParser(
-            self.adj, max_header_bytes=limits.HEADER_BYTES, max_body_bytes=config.max_body_bytes
-        )
-
-    def add_task(self, task: RequestTask) -> None:
-        """Run a request in a worker."""
-        self.task_dispatcher.add_task(task)
-
-    def layer_headers(self, exchange: Exchange) -> list[tuple[str, str]]:
-        """What every answer carries: its request id, the client's own, CORS."""
-        headers = [(X_REQUEST_ID_HEADER, exchange.request_id)]
-        if exchange.request is not None:
-            received = exchange.request.headers
-            echoed = received.get("X_REQUEST_ID", "")
-            if len(echoed) <= limits.CLIENT_REQUEST_ID_LENGTH and _VISIBLE_ASCII.fullmatch(echoed):
-                headers.append((X_CLIENT_REQUEST_ID_HEADER, echoed))
-            if not exchange.from_foreign_host:
-                headers += self.gate.cors.headers(received)
-        return headers
-
-    def began(self, exchange: Exchange) -> None:
-        """A request was seen."""
-        if self.config.observer is not None:
-            self.config.observer.began(exchange.record)
-
-    def ended(self, exchange: Exchange, outcome: str | None) -> None:
-        """A request is over."""
-        record = exchange.record
-        record.close(outcome)
-        self._access_log.write(record)
-        if self.config.observer is not None:
-            self.config.observer.ended(record)
 
 
 class _TriggerHandler:

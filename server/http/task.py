@@ -1,61 +1,170 @@
-"""Running the application for one request, in a worker thread."""
+"""Giving one complete request to whoever answers its route: a handler, or the WSGI application.
+
+A handler begins on the I/O thread when the request is short, and a worker goes on where it would have to
+wait; everything else runs in a worker."""
 
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
-
-from waitress.task import WSGITask
+from typing import Any, BinaryIO, Final
 
 from generated import errors
 from server.http.accesslog import ERROR
 from server.http.encodings import IDENTITY, BadBody, BodyTooLarge, content_coding, decoded
 from server.http.exchange import ENVIRON_KEY, ClientGone, Exchange, ResponseStream
+from server.http.heads import SERVER_NAME
 from server.http.parser import RequestParser
+from server.http.shared import Handler, Shared, Work
 
-if TYPE_CHECKING:
-    from server.http.channel import Channel
-
+_SHORT: Final = 32 * 1024  # bytes of a body that is read and checked in a moment; longer ones get a thread
 _BODILESS_STATUSES: Final = frozenset({204, 304})
+_UNPREFIXED: Final = frozenset({"CONTENT_TYPE", "CONTENT_LENGTH"})
 
 logger = logging.getLogger("colibri.http")
 
 
-class RequestTask(WSGITask):  # type: ignore[misc]  # waitress has no types
-    """The request is complete; call the application and send what it returns, unless it answered through the
-    exchange.
-    """
+class Task:
+    """The request is complete: have it answered. Never raises; whatever goes wrong ends the exchange."""
 
-    def __init__(self, channel: Channel, exchange: Exchange, request: RequestParser) -> None:
-        super().__init__(channel, request)
+    def __init__(self, shared: Shared, exchange: Exchange, request: RequestParser) -> None:
+        self._shared = shared
         self._exchange = exchange
-        self._answer: tuple[int, list[tuple[str, str]]] | None = None
+        self._request = request
         self._decoded: BinaryIO | None = None
 
+    def begin(self) -> bool:
+        """Do on the I/O thread what can be done without waiting; False when a worker has to go on."""
+        return False
+
     def service(self) -> None:
-        """Never raises; whatever goes wrong ends the exchange."""
-        exchange = self._exchange
-        try:
-            if not exchange.is_over:
-                self._run(exchange)
-        except ClientGone:
-            exchange.give_up()
-        except Exception:
-            self._failed(exchange)
-        finally:
-            self.request.close()
-            if self._decoded is not None:
-                self._decoded.close()
+        """Do the rest, in a worker."""
+        raise NotImplementedError
 
     def cancel(self) -> None:
         """The server stopped before a worker was free; closing the connection ends the exchange."""
 
-    def _run(self, exchange: Exchange) -> None:
-        if not self._decode(exchange):
+    def _guarded(self, step: Callable[[], None]) -> None:
+        exchange = self._exchange
+        try:
+            if not exchange.is_over:
+                step()
+        except ClientGone:
+            exchange.give_up()
+        except Exception:
+            self._failed()
+
+    def _failed(self) -> None:
+        exchange, record = self._exchange, self._exchange.record
+        logger.exception("%s %s %s failed", exchange.request_id, record.method, record.path)
+        if exchange.stream is not None:
+            exchange.stream.fail()
+        else:
+            exchange.note(outcome=ERROR)
+            exchange.refuse(errors.engine_error())
+
+    def _decode(self) -> bool:
+        """Undo the Content-Encoding; False when the request was refused for its body."""
+        request, exchange = self._request, self._exchange
+        headers = request.headers
+        coding = content_coding(headers.pop("CONTENT_ENCODING", "")) if request.has_body else IDENTITY
+        if request.has_body:
+            headers["CONTENT_LENGTH"] = str(request.body_size)
+        if coding == IDENTITY:
+            return True
+        limit = self._shared.config.max_body_bytes
+        try:
+            self._decoded, size = decoded(request.get_body_stream(), coding, limit)
+        except BodyTooLarge:
+            exchange.refuse(errors.request_too_large(limit=limit), close=True)
+            return False
+        except BadBody:
+            exchange.refuse(errors.malformed_http(reason=f"its body is not valid {coding}"))
+            return False
+        headers["CONTENT_LENGTH"] = str(size)
+        return True
+
+    def _body(self) -> BinaryIO:
+        return self._decoded if self._decoded is not None else self._request.get_body_stream()
+
+    def _close(self) -> None:
+        self._request.close()
+        if self._decoded is not None:
+            self._decoded.close()
+
+
+class HandlerTask(Task):
+    """A request for a handler."""
+
+    def __init__(self, shared: Shared, exchange: Exchange, request: RequestParser, handler: Handler) -> None:
+        super().__init__(shared, exchange, request)
+        self._handler = handler
+        self._work: Work | None = None
+        self._begun = False
+
+    def begin(self) -> bool:
+        """See :class:`Task`."""
+        request = self._request
+        if request.body_size > _SHORT or "CONTENT_ENCODING" in request.headers:
+            return False
+        self._begun = True
+        self._guarded(self._handle)
+        self._close()
+        return self._work is None
+
+    def service(self) -> None:
+        """See :class:`Task`."""
+        if not self._begun:
+            self._guarded(self._decode_and_handle)
+            self._close()
+        if self._work is not None:
+            self._guarded(self._go_on)
+
+    def _decode_and_handle(self) -> None:
+        if self._decode():
+            self._handle()
+
+    def _handle(self) -> None:
+        self._work = self._handler(self._exchange, self._body().read())
+        if self._work is None:
+            self._require_answer()
+
+    def _go_on(self) -> None:
+        assert self._work is not None
+        self._work()
+        self._require_answer()
+
+    def _require_answer(self) -> None:
+        """Whoever has not detached the exchange has answered it, or was left by the client."""
+        exchange = self._exchange
+        if exchange.detached:
             return
-        environ = self.get_environment()
-        body = self.channel.server.application(environ, self._start_response)
+        if exchange.stream is not None:
+            exchange.stream.fail()  # a no-op when the handler has ended it
+        elif not exchange.answered and not exchange.is_over:
+            raise RuntimeError("the handler returned without an answer")
+
+
+class WsgiTask(Task):
+    """A request for the application: call it and send what it returns, unless it answered through the
+    exchange.
+    """
+
+    def __init__(self, shared: Shared, exchange: Exchange, request: RequestParser) -> None:
+        super().__init__(shared, exchange, request)
+        self._answer: tuple[int, list[tuple[str, str]]] | None = None
+
+    def service(self) -> None:
+        """See :class:`Task`."""
+        self._guarded(self._run)
+        self._close()
+
+    def _run(self) -> None:
+        if not self._decode():
+            return
+        exchange = self._exchange
+        body = self._shared.application(self._environment(), self._start_response)
         try:
             if exchange.stream is not None:
                 if not exchange.detached:
@@ -71,45 +180,32 @@ class RequestTask(WSGITask):  # type: ignore[misc]  # waitress has no types
             if close is not None:
                 close()
 
-    def _failed(self, exchange: Exchange) -> None:
-        record = exchange.record
-        logger.exception("%s %s %s failed", exchange.request_id, record.method, record.path)
-        if exchange.stream is not None:
-            exchange.stream.fail()
-        else:
-            exchange.note(outcome=ERROR)
-            exchange.refuse(errors.engine_error())
-
-    def _decode(self, exchange: Exchange) -> bool:
-        """Undo the Content-Encoding; False when the request was refused for its body."""
-        headers = self.request.headers
-        coding = content_coding(headers.pop("CONTENT_ENCODING", "")) if self.request.has_body else IDENTITY
-        if self.request.has_body:
-            headers["CONTENT_LENGTH"] = str(self.request.body_size)
-        if coding == IDENTITY:
-            return True
-        server = self.channel.server
-        limit = server.config.max_body_bytes
-        try:
-            self._decoded, size = decoded(self.request.get_body_stream(), coding, limit)
-        except BodyTooLarge:
-            exchange.refuse(errors.request_too_large(limit=limit), close=True)
-            return False
-        except BadBody:
-            exchange.refuse(errors.malformed_http(reason=f"its body is not valid {coding}"))
-            return False
-        headers["CONTENT_LENGTH"] = str(size)
-        return True
-
-    def get_environment(self) -> dict[str, Any]:
+    def _environment(self) -> dict[str, Any]:
         """The WSGI environ, with the raw path decoded as it is (no slashes merged) and the exchange."""
-        environ = cast(dict[str, Any], super().get_environment())
-        environ["PATH_INFO"] = self.request.path
-        environ["REMOTE_ADDR"] = environ["REMOTE_HOST"] = self.channel.peer
-        environ[ENVIRON_KEY] = self._exchange
-        environ.pop("waitress.client_disconnected", None)
-        if self._decoded is not None:
-            environ["wsgi.input"] = self._decoded
+        request, exchange = self._request, self._exchange
+        environ: dict[str, Any] = {
+            "REQUEST_METHOD": request.command,
+            "SCRIPT_NAME": "",
+            "PATH_INFO": request.path,
+            "QUERY_STRING": request.query,
+            "REQUEST_URI": request.request_uri,
+            "REMOTE_ADDR": exchange.record.client,
+            "SERVER_NAME": self._shared.config.host,
+            "SERVER_PORT": str(self._shared.port),
+            "SERVER_PROTOCOL": f"HTTP/{request.version}",
+            "SERVER_SOFTWARE": SERVER_NAME,
+            "wsgi.version": (1, 0),
+            "wsgi.url_scheme": request.url_scheme,
+            "wsgi.input": self._body(),
+            "wsgi.input_terminated": True,
+            "wsgi.errors": sys.stderr,
+            "wsgi.multithread": True,
+            "wsgi.multiprocess": False,
+            "wsgi.run_once": False,
+            ENVIRON_KEY: exchange,
+        }
+        for name, value in request.headers.items():
+            environ.setdefault(name if name in _UNPREFIXED else f"HTTP_{name}", value)
         return environ
 
     def _start_response(
@@ -131,7 +227,7 @@ class RequestTask(WSGITask):  # type: ignore[misc]  # waitress has no types
         status, headers = self._answer or (0, [])
         if status in _BODILESS_STATUSES:
             exchange.respond(status, headers, b"")
-        elif self.request.command == "HEAD" and length is not None:
+        elif self._request.command == "HEAD" and length is not None:
             exchange.respond(status, headers, b"", length=length)
         elif length is not None or (isinstance(body, Sized) and len(body) <= 1):
             exchange.respond(status, headers, b"".join([first, *pieces]))
@@ -153,7 +249,7 @@ class RequestTask(WSGITask):  # type: ignore[misc]  # waitress has no types
         assert self._answer is not None
         status, headers = self._answer
         stream = exchange.open_stream(headers, status=status, content=())
-        if self.request.command != "HEAD":
+        if self._request.command != "HEAD":
             self._write_piece(stream, first)
             for piece in rest:
                 self._write_piece(stream, piece)
@@ -163,3 +259,11 @@ class RequestTask(WSGITask):  # type: ignore[misc]  # waitress has no types
     def _write_piece(stream: ResponseStream, piece: bytes) -> None:
         if piece and not stream.write(piece):
             stream.wait_writable()
+
+
+def task_for(shared: Shared, exchange: Exchange, request: RequestParser) -> Task:
+    """The task of a request whose head was judged."""
+    handler = shared.handlers.get((request.command, exchange.record.route))
+    if handler is None:
+        return WsgiTask(shared, exchange, request)
+    return HandlerTask(shared, exchange, request, handler)
