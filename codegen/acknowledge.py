@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from .compare import Change
+from .changes import Change
 from .compat import COMPAT_RULES, Effect
 from .findings import Finding, Findings, Level, Location, Rule, alternatives
 from .lint import spoken, version_of

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from .compare import Comparison, Data, by_name, matched
+from .changes import Comparison, Data, by_name, matched
 from .compat import Effect
 
 STATUSES_CLIENTS_BRANCH_ON: Final = frozenset({401, 403, 404, 409, 413, 429})

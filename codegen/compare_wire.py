@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from .compare import Comparison, Data, by_name, matched
+from .changes import Comparison, Data, by_name, matched
 from .compat import Effect
 
 TOLERANCES: Final = ("unknown_frames", "unknown_keys", "unknown_errors", "trailing_words", "unknown_fields")

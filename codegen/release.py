@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Final
 
 from .acknowledge import load_acknowledgements, report
-from .compare import Snapshot, compare, snapshot_of, snapshot_of_release
+from .changes import Snapshot, snapshot_of, snapshot_of_release
+from .compare import compare
 from .findings import Findings, Location, Rule, SpecRejected
 from .fingerprint import model_json
 from .lint import version_of

@@ -203,7 +203,8 @@ def test_a_broken_frozen_file_is_a_finding(project: Path, text: str) -> None:
 
 
 def test_the_real_spec_against_itself_is_silent() -> None:
-    from codegen.compare import compare, items_of, snapshot_of_release
+    from codegen.changes import items_of, snapshot_of_release
+    from codegen.compare import compare
     from codegen.fingerprint import model_json
     from codegen.resolve import load_model
 
@@ -235,7 +236,8 @@ def another(value: Any) -> Any:
 
 def test_no_attribute_of_any_item_can_change_unseen() -> None:
     """Every attribute, changed alone, is told by some rule, if only as unclassified."""
-    from codegen.compare import Snapshot, compare, snapshot_of_release
+    from codegen.changes import Snapshot, snapshot_of_release
+    from codegen.compare import compare
     from codegen.fingerprint import PROSE, model_json
     from codegen.resolve import load_model
 

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from codegen.compare import Snapshot, compare, snapshot_of
+from codegen.changes import Snapshot, snapshot_of
+from codegen.compare import compare
 from codegen.resolve import load_model
 
 HERE = Path(__file__).resolve().parent
