@@ -36,13 +36,13 @@ RUN_ELSEWHERE = {  # start of a block -> the test that runs it
     "lm_eval run": "tests/lm_eval/test_lm_eval.py::test_a_whole_evaluation",
     "location / {": "tests/docs/test_nginx.py::test_an_answer_and_a_refused_key_pass_through",
     "ANTHROPIC_BASE_URL=": "tests/clients/test_claude_code.py::test_an_answer_arrives_whole",
+    "OPENAI_API_BASE=": "tests/clients/test_aider.py::test_a_streamed_answer_becomes_a_file",
     "make demo": "tests/evidence/check_wheel.py::demo_outside_the_checkout",
 }
 
 NOT_RUN = {  # start of a block -> why no test of this project can run it
     "git clone . /tmp/tutorial": "the test of the page works in a scratch copy of its own",
     "FROM python:3.11-slim": "needs a container engine and the package index",
-    "OPENAI_API_BASE=": "needs aider and its terminal",
     'pip install "colibri-serve[lm-eval]"': "needs the package index",
 }
 
