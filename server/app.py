@@ -1,4 +1,4 @@
-"""Putting the gateway together: the parts of one process, and the Flask application in front of them."""
+"""Putting the gateway together: the parts of one process, and the handlers and pages in front of them."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ from server.api.keepalive import KeepaliveTimer
 from server.api.messages import Messages
 from server.api.models import Models
 from server.api.telemetry import TelemetryPages
-from server.api.views import View, get_view, install_error_handlers, post_view
+from server.api.views import View, body_handler, get_view, install_error_handlers
 from server.chat.renderer import ChatRenderer
 from server.chat.sandbox import TemplateFailure
 from server.engines import engine_launch
 from server.http.config import HttpConfig
 from server.http.routes import contract_routes
 from server.http.server import HttpServer
+from server.http.shared import Handler
 from server.metrics import Metrics
 from server.model import ModelError, ServedModel
 from server.scheduler import Scheduler
@@ -98,8 +99,8 @@ class _Application(Flask):
 
 
 def create_application(gateway: Gateway) -> Flask:
-    """The WSGI application; it runs behind the HTTP layer, which has checked Host, key, path and method
-    already.
+    """The WSGI application: every page. It runs behind the HTTP layer, which has checked Host, key, path and
+    method already.
     """
     application = _Application("server", static_folder=None)
     application.url_map.merge_slashes = False
@@ -114,13 +115,8 @@ def create_application(gateway: Gateway) -> Flask:
 
 
 def _views(gateway: Gateway) -> dict[tuple[str, str], View]:
-    completions, chat, messages = Completions(gateway), Chat(gateway), Messages(gateway)
     models, telemetry, documents = Models(gateway), TelemetryPages(gateway), Documents()
     return {
-        ("POST", "/v1/completions"): post_view(completions.create),
-        ("POST", "/v1/chat/completions"): post_view(chat.create),
-        ("POST", "/v1/messages"): post_view(messages.create),
-        ("POST", "/v1/messages/count_tokens"): post_view(messages.count),
         ("GET", "/v1/models"): get_view(models.listing),
         ("GET", "/v1/models/{id}"): get_view(models.single),
         ("GET", "/health"): get_view(Health(gateway).show),
@@ -129,6 +125,17 @@ def _views(gateway: Gateway) -> dict[tuple[str, str], View]:
         ("GET", "/metrics"): get_view(telemetry.metrics),
         ("GET", "/openapi.json"): get_view(documents.openapi),
         ("GET", "/docs"): get_view(documents.page),
+    }
+
+
+def create_handlers(gateway: Gateway) -> dict[tuple[str, str], Handler]:
+    """Who answers the requests with a body, by method and path: the hot path, which Flask has no part in."""
+    messages = Messages(gateway)
+    return {
+        ("POST", "/v1/completions"): body_handler(Completions(gateway).create),
+        ("POST", "/v1/chat/completions"): body_handler(Chat(gateway).create),
+        ("POST", "/v1/messages"): body_handler(messages.create),
+        ("POST", "/v1/messages/count_tokens"): body_handler(messages.count),
     }
 
 
@@ -152,4 +159,4 @@ def create_server(gateway: Gateway) -> HttpServer:
         observer=gateway.metrics,
         on_shut_down=gateway.scheduler.shut_down,
     )
-    return HttpServer(create_application(gateway), config)
+    return HttpServer(create_application(gateway), config, create_handlers(gateway))

@@ -280,14 +280,20 @@ class Admission:
         self._ticket = ticket
         self._woken: threading.Event | None = None
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether :meth:`wait` would block now."""
+        return self._ticket.state is TicketState.WAITING
+
     def wait(self) -> int:
         """Block until admitted and return the KV slot.
 
         Raises the ApiError of the refusal (429 queue_full or queue_timeout, 503 engine_unavailable or
         shutting_down), or ClientLeft after :meth:`leave`.
         """
-        self._scheduler._await(self)
         ticket = self._ticket
+        if ticket.state is TicketState.WAITING:
+            self._scheduler._await(self)
         if ticket.state is TicketState.LEFT:
             raise ClientLeft
         refusal = REFUSALS.get(ticket.state)

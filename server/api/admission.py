@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from server.http.exchange import ClientGone, Exchange
+from server.http.shared import Work
 from server.scheduler import Admission, ClientLeft, Scheduler
 
 
-def admitted(scheduler: Scheduler, exchange: Exchange, pinned: int | None) -> tuple[Admission, int]:
-    """Wait for a slot; returns the admission and its slot. The caller releases it.
+def when_admitted(
+    scheduler: Scheduler, exchange: Exchange, pinned: int | None, then: Callable[[Admission, int], None]
+) -> Work | None:
+    """Call ``then(admission, slot)``, which releases the slot: here and now where there is a free one, else
+    in the work that is returned, which waits for it.
 
-    Raises the ApiError of a refusal, or ClientGone when the client left before its turn: then nothing is
-    submitted.
+    Either raises the ApiError of a refusal, or ClientGone when the client left before its turn: then nothing
+    is submitted.
     """
+    admission = _entered(scheduler, exchange, pinned)
+    if admission.is_waiting:
+        return lambda: then(admission, _granted(admission, exchange))
+    then(admission, _granted(admission, exchange))
+    return None
+
+
+def _entered(scheduler: Scheduler, exchange: Exchange, pinned: int | None) -> Admission:
     admission = scheduler.enter(pinned)
     exchange.client.on_gone(admission.leave)
+    return admission
+
+
+def _granted(admission: Admission, exchange: Exchange) -> int:
     try:
         slot = admission.wait()
     except ClientLeft:
@@ -26,15 +42,16 @@ def admitted(scheduler: Scheduler, exchange: Exchange, pinned: int | None) -> tu
     if exchange.client.gone.is_set():
         admission.release()
         raise ClientGone
-    return admission, slot
+    return slot
 
 
 @contextmanager
 def holding_slot(
     scheduler: Scheduler, exchange: Exchange, pinned: int | None
 ) -> Iterator[tuple[Admission, int]]:
-    """The same for the length of a with statement; the slot is free afterwards."""
-    admission, slot = admitted(scheduler, exchange, pinned)
+    """Wait for a slot and hold it for the length of a with statement; raises the same."""
+    admission = _entered(scheduler, exchange, pinned)
+    slot = _granted(admission, exchange)
     try:
         yield admission, slot
     finally:

@@ -6,7 +6,7 @@ import time
 
 from generated import http
 from generated.frames import Done
-from server.api.admission import admitted, holding_slot, wait_ms
+from server.api.admission import holding_slot, wait_ms, when_admitted
 from server.api.answers import usage_of
 from server.api.chat_scores import content_texts
 from server.api.checks import (
@@ -21,7 +21,7 @@ from server.api.gateway import Gateway
 from server.api.generation import Gathered, Parked, Streamed
 from server.api.options import OptionHooks, Options
 from server.api.prompts import within_limit
-from server.api.views import JSON_HEADERS, Body
+from server.api.views import JSON_HEADERS, Body, perform
 from server.chat import (
     Answer,
     ChatEvents,
@@ -37,7 +37,9 @@ from server.chat import (
     resolve_thinking,
 )
 from server.http.exchange import Exchange
+from server.http.shared import Work
 from server.logprobs import chat_content
+from server.scheduler import Admission
 from server.sse import EventFrame, compact_json
 from server.text import Piece, Pipeline, Thinking
 from server.wire.events import Submission
@@ -52,41 +54,46 @@ class Chat:
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
 
-    def create(self, exchange: Exchange, body: Body) -> None:
+    def create(self, exchange: Exchange, body: Body) -> Work | None:
         """Check the request and answer it. Raises the ApiError of a refusal, or ClientGone."""
         require_model(body, self._gateway.model.id)
         request = _ChatRequest(self._gateway, body)
         slot = wanted_slot(self._gateway, request.values, body[PARAM])
+        if self._gateway.renderer.own_template:  # of unknown patience
+            return lambda: perform(self._answer(exchange, request, slot))
+        return self._answer(exchange, request, slot)
+
+    def _answer(self, exchange: Exchange, request: _ChatRequest, slot: int | None) -> Work | None:
+        request.render()
+        if not request.options.stream and request.options.logprobs:
+            return lambda: self._answer_scored(exchange, request, slot)
+
+        def launch(admission: Admission, granted: int) -> None:
+            run = self._run(exchange, request, admission)
+            run.launch(self._gateway.engine, request.submission(granted))
+
+        return when_admitted(self._gateway.scheduler, exchange, slot, launch)
+
+    def _run(self, exchange: Exchange, request: _ChatRequest, admission: Admission) -> Streamed | Parked:
+        gateway = self._gateway
         if request.options.stream:
-            self._stream(exchange, request, slot)
-        else:
-            self._answer(exchange, request, slot)
-
-    def _stream(self, exchange: Exchange, request: _ChatRequest, slot: int | None) -> None:
-        gateway = self._gateway
-        admission, granted = admitted(gateway.scheduler, exchange, slot)
-        dialect = _ChatStream(request, gateway.model.id, visible_keepalive=gateway.settings.visible_keepalive)
-        run = Streamed(exchange, admission, request.pipeline(), dialect, gateway.keepalive)
-        run.launch(gateway.engine, request.submission(granted))
-
-    def _answer(self, exchange: Exchange, request: _ChatRequest, slot: int | None) -> None:
-        gateway = self._gateway
-        if request.options.logprobs:
-            with holding_slot(gateway.scheduler, exchange, slot) as (admission, granted):
-                scored = Gathered(exchange.request_id, request.pipeline, scored=True)
-                exchange.client.on_gone(scored.cancel)
-                scored.start(gateway.engine, request.submission(granted))
-                done = scored.wait()
-            self._respond(exchange, request, scored, done, wait_ms(admission))
-            return
-        admission, granted = admitted(gateway.scheduler, exchange, slot)
+            visible = gateway.settings.visible_keepalive
+            dialect = _ChatStream(request, gateway.model.id, visible_keepalive=visible)
+            return Streamed(exchange, admission, request.pipeline(), dialect, gateway.keepalive)
 
         def answer(run: Gathered, done: Done) -> None:
             self._respond(exchange, request, run, done, wait_ms(admission))
 
-        Parked(exchange, admission, request.pipeline, answer).launch(
-            gateway.engine, request.submission(granted)
-        )
+        return Parked(exchange, admission, request.pipeline, answer)
+
+    def _answer_scored(self, exchange: Exchange, request: _ChatRequest, slot: int | None) -> None:
+        gateway = self._gateway
+        with holding_slot(gateway.scheduler, exchange, slot) as (admission, granted):
+            run = Gathered(exchange.request_id, request.pipeline, scored=True)
+            exchange.client.on_gone(run.cancel)
+            run.start(gateway.engine, request.submission(granted))
+            done = run.wait()
+        self._respond(exchange, request, run, done, wait_ms(admission))
 
     def _respond(
         self, exchange: Exchange, request: _ChatRequest, run: Gathered, done: Done, queue_wait: int
@@ -127,12 +134,17 @@ class _ChatRequest:
         self.stop: StopPolicy = chat_stop_policy(
             values["stop"] or (), values["x_colibri_ignore_leading_stop"], self._family
         )
-        prompt = gateway.renderer.prompt(self._messages, self._hooks.tool_use, self._thinking)
-        self.prompt = within_limit(prompt.encode("utf-8"), PARAM)
+        self._renderer = gateway.renderer
+        self._prompt = b""
+
+    def render(self) -> None:
+        """Make the prompt. Raises the ApiErrors of a conversation the template does not take."""
+        prompt = self._renderer.prompt(self._messages, self._hooks.tool_use, self._thinking)
+        self._prompt = within_limit(prompt.encode("utf-8"), PARAM)
 
     def submission(self, slot: int) -> Submission:
         """The SUBMIT on one slot."""
-        return self.options.submission(self.prompt, slot, prompt_param=PARAM)
+        return self.options.submission(self._prompt, slot, prompt_param=PARAM)
 
     def pipeline(self, pending: bytes = b"") -> Pipeline:
         """A new pipeline for one generation; chat has no echo, so nothing is ever pending."""

@@ -16,7 +16,7 @@ from generated import errors, http, limits
 from generated.errors import ApiError
 from generated.frames import Done
 from server.api import prompts
-from server.api.admission import admitted, holding_slot, wait_ms
+from server.api.admission import holding_slot, wait_ms, when_admitted
 from server.api.answers import Usage, usage_of
 from server.api.checks import (
     Values,
@@ -33,7 +33,9 @@ from server.api.prompts import Prompt
 from server.api.views import JSON_HEADERS, Body
 from server.chat.ids import new_id
 from server.http.exchange import ClientGone, Exchange
+from server.http.shared import Work
 from server.logprobs import CompletionScores, EchoOutOfPlace
+from server.scheduler import Admission
 from server.sse import DONE, EventFrame, compact_json, event, hole
 from server.text.pieces import ContentDelta, Piece
 from server.text.pipeline import Pipeline
@@ -48,18 +50,21 @@ class Completions:
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
 
-    def create(self, exchange: Exchange, body: Body) -> None:
+    def create(self, exchange: Exchange, body: Body) -> Work | None:
         """Check the request and answer it. Raises the ApiError of a refusal, or ClientGone."""
         require_model(body, self._gateway.model.id)
         intake = _Intake(self._gateway, body)
         values = intake.check()
         run = _Run(self._gateway, exchange, intake.options(values), values)
+        slot = wanted_slot(self._gateway, values)
         if intake.batch:
-            run.answer_batch(intake.prompts, wanted_slot(self._gateway, values))
-        elif run.options.stream:
-            run.stream(intake.prompts[0], wanted_slot(self._gateway, values))
-        else:
-            run.answer(intake.prompts[0], wanted_slot(self._gateway, values))
+            return lambda: run.answer_batch(intake.prompts, slot)
+        prompt = intake.prompts[0]
+        if run.options.stream:
+            return run.stream(prompt, slot)
+        if run.options.logprobs:
+            return lambda: run.answer_scored(prompt, slot)
+        return run.answer(prompt, slot)
 
 
 class _Intake:
@@ -138,23 +143,25 @@ class _Run:
             "model": gateway.model.id,
         }
 
-    def answer(self, prompt: Prompt, slot: int | None) -> None:
-        """One prompt, as JSON."""
-        if not self.options.logprobs:
-            self._park(prompt, slot)
-            return
+    def answer_scored(self, prompt: Prompt, slot: int | None) -> None:
+        """One prompt with log probabilities, as JSON."""
         with holding_slot(self._gateway.scheduler, self._exchange, slot) as (admission, granted):
             choice = self._generate(prompt, granted, 0)
         self._respond([choice], wait_ms(admission))
 
-    def _park(self, prompt: Prompt, slot: int | None) -> None:
-        admission, granted = admitted(self._gateway.scheduler, self._exchange, slot)
+    def answer(self, prompt: Prompt, slot: int | None) -> Work | None:
+        """One prompt, as JSON. The engine's reader thread writes it; this returns when the prompt is
+        submitted.
+        """
 
-        def answer(run: Gathered, done: Done) -> None:
-            self._respond([self._choice(run, done, 0)], wait_ms(admission))
+        def launch(admission: Admission, granted: int) -> None:
+            def answer(run: Gathered, done: Done) -> None:
+                self._respond([self._choice(run, done, 0)], wait_ms(admission))
 
-        run = Parked(self._exchange, admission, self._pipeline, answer)
-        run.launch(self._gateway.engine, self._submission(prompt, granted))
+            run = Parked(self._exchange, admission, self._pipeline, answer)
+            run.launch(self._gateway.engine, self._submission(prompt, granted))
+
+        return when_admitted(self._gateway.scheduler, self._exchange, slot, launch)
 
     def answer_batch(self, members: Sequence[Prompt], slot: int | None) -> None:
         """Several prompts on one slot, as JSON."""
@@ -167,15 +174,16 @@ class _Run:
                     raise attributed(error, index) from error
         self._respond(choices, wait_ms(admission))
 
-    def stream(self, prompt: Prompt, slot: int | None) -> None:
-        """One prompt, as events. The engine's reader thread writes them; this returns when the prompt is
-        submitted.
-        """
-        admission, granted = admitted(self._gateway.scheduler, self._exchange, slot)
-        dialect = CompletionEvents(self._head, include_usage=self.options.include_usage)
-        pipeline = self._pipeline(b"")
-        run = Streamed(self._exchange, admission, pipeline, dialect, self._gateway.keepalive)
-        run.launch(self._gateway.engine, self._submission(prompt, granted))
+    def stream(self, prompt: Prompt, slot: int | None) -> Work | None:
+        """One prompt, as events, written by the engine's reader thread as well."""
+
+        def launch(admission: Admission, granted: int) -> None:
+            dialect = CompletionEvents(self._head, include_usage=self.options.include_usage)
+            pipeline = self._pipeline(b"")
+            run = Streamed(self._exchange, admission, pipeline, dialect, self._gateway.keepalive)
+            run.launch(self._gateway.engine, self._submission(prompt, granted))
+
+        return when_admitted(self._gateway.scheduler, self._exchange, slot, launch)
 
     def _pipeline(self, pending: bytes) -> Pipeline:
         return Pipeline(stops=self._stops, ignore_leading_stop=self._ignore_leading_stop, pending=pending)

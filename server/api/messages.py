@@ -6,7 +6,7 @@ from typing import Any
 
 from generated import http
 from generated.frames import Done
-from server.api.admission import admitted, wait_ms
+from server.api.admission import wait_ms, when_admitted
 from server.api.answers import usage_of
 from server.api.checks import Values, field_environment, require_model, run_order, wanted_slot
 from server.api.gateway import Gateway
@@ -14,7 +14,7 @@ from server.api.generation import Gathered, Parked, Streamed
 from server.api.options import Options
 from server.api.prompts import within_limit
 from server.api.token_count import TokenCounter
-from server.api.views import JSON_HEADERS, Body
+from server.api.views import JSON_HEADERS, Body, perform
 from server.chat import (
     Answer,
     MessageEvents,
@@ -33,6 +33,8 @@ from server.chat import (
     with_system,
 )
 from server.http.exchange import Exchange
+from server.http.shared import Work
+from server.scheduler import Admission
 from server.sse import EventFrame, compact_json
 from server.text import Piece, Pipeline
 from server.wire.events import Submission
@@ -49,18 +51,20 @@ class Messages:
         self._gateway = gateway
         self._counter = TokenCounter(gateway.model.tokenizer_path)
 
-    def create(self, exchange: Exchange, body: Body) -> None:
+    def create(self, exchange: Exchange, body: Body) -> Work | None:
         """Check the request and answer it. Raises the ApiError of a refusal, or ClientGone."""
         require_model(body, self._gateway.model.id)
         request = _MessageRequest(self._gateway, body)
         slot = wanted_slot(self._gateway, request.values, request.plain_messages())
-        if request.options.stream:
-            self._stream(exchange, request, slot)
-        else:
-            self._answer(exchange, request, slot)
+        if self._gateway.renderer.own_template:  # of unknown patience
+            return lambda: perform(self._answer(exchange, request, slot))
+        return self._answer(exchange, request, slot)
 
-    def count(self, exchange: Exchange, body: Body) -> None:
+    def count(self, exchange: Exchange, body: Body) -> Work | None:
         """Count the prompt tokens the same request would report; takes no slot."""
+        return lambda: self._count(exchange, body)  # the first one loads the tokenizer
+
+    def _count(self, exchange: Exchange, body: Body) -> None:
         require_model(body, self._gateway.model.id)
         conversation = _Conversation(self._gateway, body)
         run_order(COUNT_ENDPOINT, "default", body, field_environment(self._gateway), conversation.hooks())
@@ -68,16 +72,20 @@ class Messages:
         exchange.note(prompt_tokens=tokens)
         exchange.respond(200, JSON_HEADERS, compact_json({"input_tokens": tokens}))
 
-    def _stream(self, exchange: Exchange, request: _MessageRequest, slot: int | None) -> None:
-        gateway = self._gateway
-        admission, granted = admitted(gateway.scheduler, exchange, slot)
-        dialect = _MessageStream(request, gateway.model.id)
-        run = Streamed(exchange, admission, request.pipeline(), dialect, gateway.keepalive)
-        run.launch(gateway.engine, request.submission(granted))
+    def _answer(self, exchange: Exchange, request: _MessageRequest, slot: int | None) -> Work | None:
+        request.render()
 
-    def _answer(self, exchange: Exchange, request: _MessageRequest, slot: int | None) -> None:
+        def launch(admission: Admission, granted: int) -> None:
+            run = self._run(exchange, request, admission)
+            run.launch(self._gateway.engine, request.submission(granted))
+
+        return when_admitted(self._gateway.scheduler, exchange, slot, launch)
+
+    def _run(self, exchange: Exchange, request: _MessageRequest, admission: Admission) -> Streamed | Parked:
         gateway = self._gateway
-        admission, granted = admitted(gateway.scheduler, exchange, slot)
+        if request.options.stream:
+            dialect = _MessageStream(request, gateway.model.id)
+            return Streamed(exchange, admission, request.pipeline(), dialect, gateway.keepalive)
 
         def answer(run: Gathered, done: Done) -> None:
             usage = usage_of(done)
@@ -85,9 +93,7 @@ class Messages:
             headers = [*JSON_HEADERS, (http.X_COLIBRI_QUEUE_WAIT_MS_HEADER, str(wait_ms(admission)))]
             exchange.respond(200, headers, compact_json(request.message(run, done, gateway.model.id)))
 
-        Parked(exchange, admission, request.pipeline, answer).launch(
-            gateway.engine, request.submission(granted)
-        )
+        return Parked(exchange, admission, request.pipeline, answer)
 
 
 class _Conversation:
@@ -147,9 +153,13 @@ class _MessageRequest:
         self.stop = chat_stop_policy(
             self._stops, self.values["x_colibri_ignore_leading_stop"], gateway.model.family
         )
-        self.prompt = within_limit(self._conversation.prompt().encode("utf-8"), PARAM)
+        self._prompt = b""
         self.thinks = self._conversation.thinking.on
         self.offers_tools = self._conversation.tool_use.active
+
+    def render(self) -> None:
+        """Make the prompt. Raises the ApiErrors of a conversation the template does not take."""
+        self._prompt = within_limit(self._conversation.prompt().encode("utf-8"), PARAM)
 
     def plain_messages(self) -> list[dict[str, str]]:
         """The messages as the choice of a slot wants them."""
@@ -157,7 +167,7 @@ class _MessageRequest:
 
     def submission(self, slot: int) -> Submission:
         """The SUBMIT on one slot."""
-        return self.options.submission(self.prompt, slot, prompt_param=PARAM)
+        return self.options.submission(self._prompt, slot, prompt_param=PARAM)
 
     def pipeline(self, pending: bytes = b"") -> Pipeline:
         """A new pipeline for one generation; there is no echo, so nothing is ever pending."""

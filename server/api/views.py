@@ -1,6 +1,6 @@
-"""From a Flask request to a handler of ours and back, the same for every endpoint.
+"""From the HTTP layer to an endpoint of ours and back: pages through Flask, bodies without it.
 
-A handler gets the exchange and answers through it; an ApiError it raises becomes the answer, in the
+An endpoint gets the exchange and answers through it; an ApiError it raises becomes the answer, in the
 envelope of the path.
 """
 
@@ -15,8 +15,11 @@ from generated.errors import ApiError
 from server.api.body import read_object
 from server.api.refusal import refuse
 from server.http.exchange import ENVIRON_KEY, ClientGone, Exchange
+from server.http.shared import Handler, Work
 
 Body = dict[str, Any]
+BodyEndpoint = Callable[[Exchange, Body], Work | None]
+"""Answers a request with a JSON body, or returns the work that will, where that has to wait."""
 View = Callable[..., Response]
 
 JSON_HEADERS = (("Content-Type", "application/json"),)
@@ -27,16 +30,34 @@ def current_exchange() -> Exchange:
     return cast(Exchange, request.environ[ENVIRON_KEY])
 
 
-def post_view(handler: Callable[[Exchange, Body], None]) -> View:
-    """A view that reads the JSON body for ``handler``."""
+def body_handler(endpoint: BodyEndpoint) -> Handler:
+    """A handler of the HTTP layer that reads the JSON body for ``endpoint``."""
 
-    def view() -> Response:
-        exchange = current_exchange()
-        handler(exchange, read_object(request.get_data(cache=False)))
-        return _answered(exchange)
+    def handle(exchange: Exchange, body: bytes) -> Work | None:
+        try:
+            work = endpoint(exchange, read_object(body))
+        except ApiError as error:
+            refuse(exchange, error)
+            return None
+        return None if work is None else _refusing(exchange, work)
 
-    view.__name__ = handler.__qualname__
-    return view
+    return handle
+
+
+def perform(work: Work | None) -> None:
+    """Go on with what an endpoint left to do; only where waiting is allowed."""
+    if work is not None:
+        work()
+
+
+def _refusing(exchange: Exchange, work: Work) -> Work:
+    def run() -> None:
+        try:
+            work()
+        except ApiError as error:
+            refuse(exchange, error)
+
+    return run
 
 
 def get_view(handler: Callable[..., None]) -> View:

@@ -60,9 +60,9 @@ drops the body.
    ``HttpConfig.observer`` (``began(record)``, ``ended(record)``) for metrics.
 
 5. **A handler** has one method on one route to itself, without WSGI: ``handler(exchange, body)``. For a
-   short body it is called on the I/O thread, so it must never wait; what has to wait it returns as a function,
-   which a worker calls. It, or that function, answers like a view does, or raises :class:`ClientGone`; every
-   other exception is a 500 ``engine_error``.
+   short body it is called on the I/O thread, so it must never wait; what has to wait it returns as a
+   function, which a worker calls. It, or that function, answers like a view does, or raises
+   :class:`ClientGone`; every other exception is a 500 ``engine_error``.
 
 Running it, ``config.routes`` being ``contract_routes()``::
 

@@ -15,16 +15,23 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
+from functools import lru_cache
 from typing import Literal
 
 from server.text.arguments import ToolSignature
 from server.text.pieces import ContentDelta, Piece, ReasoningDelta, StopMatched
+from server.text.reasoning import MARKERS as REASONING_MARKERS
 from server.text.reasoning import ReasoningSplitter
 from server.text.stop import StopFilter
 from server.text.tools import ToolSplitter
 from server.text.utf8 import Utf8Decoder
 
 FinishReason = Literal["stop", "length", "tool_calls"]
+
+
+_NONE: frozenset[str] = frozenset()
+_LONGEST_WAITING = 32
+"""Characters of a marker that may wait outside the stages: what waits is copied with every piece."""
 
 
 class Thinking(Enum):
@@ -43,6 +50,8 @@ class Pipeline:
 
     __slots__ = (
         "_announced",
+        "_beginnings",
+        "_beginnings_by_tags",
         "_cut_in_call",
         "_decoder",
         "_find_special",
@@ -50,9 +59,12 @@ class Pipeline:
         "_passed",
         "_plain",
         "_reasoning",
+        "_recent",
         "_stop",
+        "_stop_heads",
         "_swallow",
         "_tools",
+        "_waiting",
     )
 
     def __init__(
@@ -83,6 +95,13 @@ class Pipeline:
         )
         self._swallow: Callable[[str], None] | None = None  # where it goes inside the arguments of a call
         self._passed = 0  # code points that took one of these ways since the stop filter last saw any
+        self._waiting = (
+            ""  # text no stage was fed: the beginning of a marker that starts where they hold nothing
+        )
+        self._beginnings: frozenset[str] = _NONE  # what may wait; nothing while a stage holds something
+        self._beginnings_by_tags: dict[tuple[str, ...], frozenset[str]] = {}
+        self._stop_heads = tuple(stop[: _LONGEST_WAITING + 1] for stop in stops)
+        self._recent = ""  # the last of the text that was fed since the stages held nothing
         self._cut_in_call = False
         self._announced = False
         self._length_limited = False
@@ -124,20 +143,28 @@ class Pipeline:
         """The pieces that `data` settles; often none, when it completes no character or could begin a
         marker."""
         text = self._decoder.feed(data)
-        if self._find_special(text) is None:
+        if not text:
+            return []
+        if self._waiting:
+            text = self._waiting + text
+        elif self._find_special(text) is None:
             if self._plain is not None:
                 self._passed += len(text)
-                return [self._plain(text)] if text else []
+                return [self._plain(text)]
             if self._swallow is not None:
                 self._passed += len(text)
                 self._swallow(text)
                 return []
+        if text in self._beginnings:
+            self._waiting = text
+            return []
+        self._waiting = ""
         return self._feed_slowly(text)
 
     def pass_by(self, data: bytes) -> bool:
         """Take ASCII `data` if every part of it is content as it is, however it is cut; else do nothing and
         return False."""
-        if self._plain is not ContentDelta or self._decoder.pending:
+        if self._plain is not ContentDelta or self._waiting or self._decoder.pending:
             return False
         if self._find_special(data.decode("ascii")) is not None:
             return False
@@ -145,26 +172,63 @@ class Pipeline:
         return True
 
     def _feed_slowly(self, text: str) -> list[Piece]:
-        """Through every stage; then see whether text without special characters may pass them by again."""
-        self._stop.skip(self._passed)
-        self._passed = 0
+        """Through every stage; then see what needs not go through them next."""
+        if self._passed:
+            self._stop.skip(self._passed)
+            self._passed = 0
         pieces = self._after_stop(self._stop.feed(text))
         self._plain = self._swallow = None
-        reasoning, tools = self._reasoning, self._tools
-        if self._stop.idle and (reasoning is None or reasoning.idle):
-            if reasoning is not None and reasoning.inside:
+        self._beginnings = _NONE
+        self._recent += text
+        self._shorten()
+        return pieces
+
+    def _shorten(self) -> None:
+        """Find the ways past the stages that are open while they hold nothing.
+
+        What they hold is taken back first when it is the beginning of one marker: it waits here, at the cost
+        of one look-up a piece, until it is more than that, and is then fed as one. Only text that no removed
+        marker interrupted may go back, that is, the end of what was fed.
+        """
+        stop, reasoning, tools = self._stop, self._reasoning, self._tools
+        held = stop.held
+        if held is None or stop.matched is not None:
+            self._recent = ""
+            return
+        if reasoning is not None and reasoning.held:
+            held = reasoning.held + held
+        if tools is not None and tools.held:
+            held = tools.held + held
+        inside = reasoning is not None and reasoning.inside
+        tags = () if tools is None or inside else tools.waits_for
+        beginnings = self._beginnings_by_tags.get(tags)
+        if beginnings is None:
+            beginnings = _beginnings(self._stop_heads, reasoning is not None, tags)
+            self._beginnings_by_tags[tags] = beginnings
+        if held:
+            if held not in beginnings or not self._recent.endswith(held):
+                self._recent = self._recent[-_LONGEST_WAITING:]
+                return
+            stop.take_back()
+            if reasoning is not None:
+                reasoning.held = ""
+            if tools is not None:
+                tools.held = ""
+        self._waiting = held
+        self._recent = ""
+        self._beginnings = beginnings
+        if stop.idle:
+            if inside:
                 self._plain = ReasoningDelta
-            elif tools is None or tools.idle:
+            elif tools is None or not tools.inside_call:
                 self._plain = ContentDelta
             elif tools.swallowing:
                 self._swallow = tools.swallow
-        return pieces
 
     def finish(self, *, length_limited: bool = False) -> list[Piece]:
         """End of input: everything still held. `length_limited` is DONE's flag."""
         self._stop.skip(self._passed)
-        self._passed = 0
-        tail = self._decoder.finish()
+        tail = self._waiting + self._decoder.finish()
         pieces = self._after_stop((self._stop.feed(tail) if tail else "") + self._stop.finish())
         if self._reasoning is not None:
             pieces += self._after_reasoning(self._reasoning.finish())
@@ -196,3 +260,12 @@ class Pipeline:
             else:
                 pieces += self._tools.feed(text)
         return pieces
+
+
+@lru_cache(maxsize=64)
+def _beginnings(stop_heads: tuple[str, ...], reasoning: bool, tags: tuple[str, ...]) -> frozenset[str]:
+    """What the stages hold wholly when it is fed to them while they hold nothing: the proper prefixes of
+    every marker that means something there, unless a stop sequence lies inside."""
+    markers = (*stop_heads, *(REASONING_MARKERS if reasoning else ()), *tags)
+    prefixes = {marker[:length] for marker in markers for length in range(1, len(marker))}
+    return frozenset(text for text in prefixes if not any(stop in text for stop in stop_heads))

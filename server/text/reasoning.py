@@ -12,62 +12,59 @@ import re
 
 OPEN = "<think>"
 CLOSE = "</think>"
-_MARKERS = (OPEN, CLOSE)
+MARKERS = (OPEN, CLOSE)
 _find_marker = re.compile(f"{re.escape(OPEN)}|{re.escape(CLOSE)}").search
-_PREFIXES = frozenset(marker[:length] for marker in _MARKERS for length in range(1, len(marker)))
+_PREFIXES = frozenset(marker[:length] for marker in MARKERS for length in range(1, len(marker)))
 
 
 class ReasoningSplitter:
     """Text in, `(is_reasoning, text)` stretches out."""
 
-    __slots__ = ("_held", "_inside")
+    __slots__ = ("held", "inside")
 
     def __init__(self, inside: bool) -> None:
         """`inside`: the prompt ended with an open marker, that is, thinking is on."""
-        self._inside = inside
-        self._held = ""
-
-    @property
-    def inside(self) -> bool:
+        self.inside = inside
         """True while the text is reasoning."""
-        return self._inside
+        self.held = ""
+        """A proper prefix of a marker, not settled yet. The pipeline may take it back."""
 
     @property
     def idle(self) -> bool:
         """True when nothing is held, so that text without `<` passes unchanged."""
-        return not self._held
+        return not self.held
 
     def feed(self, text: str) -> list[tuple[bool, str]]:
         """The non-empty stretches that `text` settles, in order."""
         data = text
-        if self._held:
-            data = self._held + text
+        if self.held:
+            data = self.held + text
             if data in _PREFIXES:
-                self._held = data
+                self.held = data
                 return []
             if text == "<":
-                held, self._held = self._held, text
-                return [(self._inside, held)]
-            self._held = ""
-            if "<" not in text and not data.startswith(_MARKERS):
-                return [(self._inside, data)]
+                held, self.held = self.held, text
+                return [(self.inside, held)]
+            self.held = ""
+            if "<" not in text and not data.startswith(MARKERS):
+                return [(self.inside, data)]
         stretches: list[tuple[bool, str]] = []
         start = 0
         while (marker := _find_marker(data, start)) is not None:
             if marker.start() > start:
-                stretches.append((self._inside, data[start : marker.start()]))
+                stretches.append((self.inside, data[start : marker.start()]))
             if marker.group() == CLOSE:
-                self._inside = False
+                self.inside = False
             start = marker.end()
         end = data.rfind("<", max(start, len(data) - len(CLOSE) + 1))
         if end < 0 or data[end:] not in _PREFIXES:
             end = len(data)
-        self._held = data[end:]
+        self.held = data[end:]
         if end > start:
-            stretches.append((self._inside, data[start:end]))
+            stretches.append((self.inside, data[start:end]))
         return stretches
 
     def finish(self) -> list[tuple[bool, str]]:
         """End of input: the unfinished marker was text."""
-        held, self._held = self._held, ""
-        return [(self._inside, held)] if held else []
+        held, self.held = self.held, ""
+        return [(self.inside, held)] if held else []

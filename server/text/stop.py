@@ -24,6 +24,8 @@ from collections.abc import Sequence
 
 _WHOLE_SEARCH_MIN = 256
 """Pieces of this many characters are searched with `str.find` instead of stepping through them."""
+_LONGEST_TOLD = 32
+"""The longest held text that `StopFilter.held` tells."""
 _LEADING_CHUNK = 64
 """While leading matches are removed, the input is taken in pieces of this size: a bound on what is copied
 per match."""
@@ -113,6 +115,19 @@ class StopFilter:
         """True when nothing is held and nothing has matched, so that text without any stop's first character
         passes unchanged."""
         return self._node is self._root and self._matched is None and not self._leading
+
+    @property
+    def held(self) -> str | None:
+        """The held text; None when a match waits for a better one, or it is longer than worth telling."""
+        node = self._node
+        if self._best is not None or node.depth > _LONGEST_TOLD:
+            return None
+        return node.spelling[: node.depth]
+
+    def take_back(self) -> None:
+        """Forget what `held` tells: it will be fed again."""
+        self._position -= self._node.depth
+        self._node = self._root
 
     def skip(self, length: int) -> None:
         """Account for `length` code points that passed by while `idle` and that no stop begins in."""

@@ -34,20 +34,38 @@ CLOSE = "</tool_call>"
 _KEY_OPEN, _KEY_CLOSE = "<arg_key>", "</arg_key>"
 _VALUE_OPEN, _VALUE_CLOSE = "<arg_value>", "</arg_value>"
 
-_OPEN_PREFIXES = frozenset(OPEN[:length] for length in range(1, len(OPEN)))
-_CLOSE_PREFIXES = frozenset(CLOSE[:length] for length in range(1, len(CLOSE)))
 _AFTER_NAME = (_KEY_OPEN, CLOSE)
+_IN_HEAD = (OPEN, CLOSE, _KEY_OPEN)
+
+
+def _proper_prefixes(tags: Iterable[str]) -> frozenset[str]:
+    return frozenset(tag[:length] for tag in tags for length in range(1, len(tag)))
+
+
+_OPEN_PREFIXES = _proper_prefixes((OPEN,))
+_CLOSE_PREFIXES = _proper_prefixes((CLOSE,))
+_HEAD_PREFIXES = _proper_prefixes(_IN_HEAD)
 _match_name = re.compile(r"[A-Za-z0-9_.\-]*").match
 _match_blanks = re.compile(r"\s*").match
-_find_before_arguments = re.compile("|".join(map(re.escape, (OPEN, CLOSE, _KEY_OPEN)))).search
+_find_before_arguments = re.compile("|".join(map(re.escape, _IN_HEAD))).search
 _remove_argument_tags = re.compile(r"</?arg_(?:key|value)>").sub
 _LONGEST_TAG = len(CLOSE)
+
+# An opening tag that is a call, or may become one with more input: for any name when the group `strict`
+# matched, else only for a declared name. Without the group `name` the tag is the end of the input.
+_find_candidates = re.compile(
+    rf"""{OPEN}\s*+(?:\Z|(?P<name>[A-Za-z0-9_.\-]++)(?:
+        (?P<strict>\s*+(?:\Z|{_KEY_OPEN}|{CLOSE}
+            |(?:{"|".join(sorted(_proper_prefixes(_AFTER_NAME), key=len, reverse=True))})\Z))
+        |[^<]*+(?:<(?!tool_call>|/tool_call>|arg_key>)[^<]*+)*+(?!{OPEN})))""",
+    re.VERBOSE,
+).finditer
 
 
 class ToolSplitter:
     """Answer text in, `ContentDelta` and `ToolCall` pieces out."""
 
-    __slots__ = ("_call", "_held", "_name", "_salvage", "_signatures", "_stage", "calls", "inside_call")
+    __slots__ = ("_call", "_name", "_salvage", "_signatures", "_stage", "calls", "held", "inside_call")
 
     def __init__(self, tools: Iterable[ToolSignature], salvage: bool = False) -> None:
         """`tools`: the tools offered to the model; `salvage`: COLI_TOOL_SALVAGE."""
@@ -58,20 +76,26 @@ class ToolSplitter:
         self.calls = 0
         """Calls given out so far."""
         self._stage: Callable[[str, int, list[AnswerPiece]], int] = self._outside
-        self._held = ""  # what the stage could not settle: a prefix of a tag
+        self.held = ""
+        """What the stage could not settle: a proper prefix of a tag. The pipeline may take it back."""
         self._call: list[str] = []  # settled text of the open call, without its opening tag
         self._name: list[str] = []  # the name as far as it is spelled
 
     @property
     def idle(self) -> bool:
         """True when nothing is held, so that text without `<` passes unchanged."""
-        return not self._held and not self.inside_call
+        return not self.held and not self.inside_call
+
+    @property
+    def waits_for(self) -> tuple[str, ...]:
+        """Tags whose proper prefixes `feed` would hold, or keep in the open call, when nothing is held."""
+        return _WAITS_FOR[self._stage.__name__]
 
     @property
     def swallowing(self) -> bool:
-        """True inside the arguments of a call with nothing held, so that text without `<` may go to
-        `swallow`."""
-        return not self._held and self._stage == self._in_arguments
+        """True where a call takes any text without `<`, so that it may go to `swallow` when nothing is
+        held."""
+        return self.waits_for is _ANY_TAG
 
     def swallow(self, text: str) -> None:
         """`feed` for text without `<` while `swallowing`."""
@@ -81,16 +105,16 @@ class ToolSplitter:
         """The pieces that `text` settles, in order; neighbouring content is one piece."""
         pieces: list[AnswerPiece] = []
         data = text
-        if self._held:
-            data = self._held + text
+        if self.held:
+            data = self.held + text
             if not self.inside_call and data in _OPEN_PREFIXES:
-                self._held = data
+                self.held = data
                 return pieces
             if text == "<" and not self.inside_call:
-                pieces.append(ContentDelta(self._held))
-                self._held = text
+                pieces.append(ContentDelta(self.held))
+                self.held = text
                 return pieces
-            self._held = ""
+            self.held = ""
         place = 0
         while place < len(data):
             place = self._stage(data, place, pieces)
@@ -99,7 +123,7 @@ class ToolSplitter:
     def finish(self) -> list[AnswerPiece]:
         """End of input: recover the open call or release it as content."""
         pieces: list[AnswerPiece] = []
-        text, self._held = self._held, ""
+        text, self.held = self.held, ""
         if self.inside_call:
             text = "".join((OPEN, *self._call, text))
             self._leave()
@@ -119,17 +143,24 @@ class ToolSplitter:
     # yet it keeps in `_held`, and returns the end of the data.
 
     def _outside(self, data: str, place: int, pieces: list[AnswerPiece]) -> int:
-        tag = data.find(OPEN, place)
-        if tag >= 0:
-            if tag > place:
-                pieces.append(ContentDelta(data[place:tag]))
+        for found in _find_candidates(data, place):
+            name = found["name"]
+            if name is not None and found["strict"] is None and name not in self._signatures:
+                continue
+            if found.start() > place:
+                pieces.append(ContentDelta(data[place : found.start()]))
+            start = found.start() + len(OPEN)
+            end = data.find(CLOSE, start)
+            if end >= 0:
+                pieces.append(self._built(body := data[start:end], _pairs(body)))
+                return end + len(CLOSE)
             self.inside_call = True
             self._stage = self._before_name
-            return tag + len(OPEN)
+            return start
         end = data.rfind("<", max(place, len(data) - len(OPEN) + 1))
         if end < 0 or data[end:] not in _OPEN_PREFIXES:
             end = len(data)
-        self._held = data[end:]
+        self.held = data[end:]
         if end > place:
             pieces.append(ContentDelta(data[place:end]))
         return len(data)
@@ -162,7 +193,7 @@ class ToolSplitter:
             return end
         rest = data[end : end + _LONGEST_TAG]
         if any(tag.startswith(rest) for tag in _AFTER_NAME):
-            self._held = rest
+            self.held = rest
             return len(data)
         return self._prose(end, pieces)
 
@@ -189,9 +220,10 @@ class ToolSplitter:
     def _hold_tail(self, data: str, place: int) -> int:
         """Settle all but a suffix that could be the beginning of a tag."""
         end = data.rfind("<", max(place, len(data) - _LONGEST_TAG + 1))
-        end = len(data) if end < 0 else end
+        if end < 0 or data[end:] not in _HEAD_PREFIXES:
+            end = len(data)
         self._call.append(data[place:end])
-        self._held = data[end:]
+        self.held = data[end:]
         return len(data)
 
     def _prose(self, place: int, pieces: list[AnswerPiece]) -> int:
@@ -233,6 +265,17 @@ class ToolSplitter:
                 pairs = {signature.primary: bare}
         self.calls += 1
         return ToolCall(name, arguments_json(pairs, signature))
+
+
+_ANY_TAG = (*_IN_HEAD, _KEY_CLOSE, _VALUE_OPEN, _VALUE_CLOSE)
+_WAITS_FOR = {
+    "_outside": (OPEN,),
+    "_before_name": (),
+    "_in_name": _AFTER_NAME,
+    "_strict_head": _AFTER_NAME,
+    "_declared_head": _ANY_TAG,
+    "_in_arguments": _ANY_TAG,
+}
 
 
 def _end(match: re.Match[str] | None) -> int:
