@@ -39,7 +39,7 @@ def _granted(admission: Admission, exchange: Exchange) -> int:
         raise ClientGone from None
     finally:
         exchange.note(queue_wait_ms=wait_ms(admission))
-    if exchange.client.gone.is_set():
+    if exchange.client.is_gone:
         admission.release()
         raise ClientGone
     return slot

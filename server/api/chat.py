@@ -10,15 +10,15 @@ from server.api.admission import holding_slot, wait_ms, when_admitted
 from server.api.answers import usage_of
 from server.api.chat_scores import content_texts
 from server.api.checks import (
+    Order,
     Values,
     field_environment,
     require_model,
     require_unstreamed,
-    run_order,
     wanted_slot,
 )
 from server.api.gateway import Gateway
-from server.api.generation import Gathered, Parked, Streamed
+from server.api.generation import Awaited, Gathered, Parked, Streamed
 from server.api.options import OptionHooks, Options
 from server.api.prompts import within_limit
 from server.api.views import JSON_HEADERS, Body, perform
@@ -53,11 +53,12 @@ class Chat:
 
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
+        self._order = Order(ENDPOINT, "default", field_environment(gateway))
 
     def create(self, exchange: Exchange, body: Body) -> Work | None:
         """Check the request and answer it. Raises the ApiError of a refusal, or ClientGone."""
         require_model(body, self._gateway.model.id)
-        request = _ChatRequest(self._gateway, body)
+        request = _ChatRequest(self._gateway, body, self._order)
         slot = wanted_slot(self._gateway, request.values, body[PARAM])
         if self._gateway.renderer.own_template:  # of unknown patience
             return lambda: perform(self._answer(exchange, request, slot))
@@ -89,7 +90,7 @@ class Chat:
     def _answer_scored(self, exchange: Exchange, request: _ChatRequest, slot: int | None) -> None:
         gateway = self._gateway
         with holding_slot(gateway.scheduler, exchange, slot) as (admission, granted):
-            run = Gathered(exchange.request_id, request.pipeline, scored=True)
+            run = Awaited(exchange.request_id, request.pipeline, scored=True)
             exchange.client.on_gone(run.cancel)
             run.start(gateway.engine, request.submission(granted))
             done = run.wait()
@@ -115,7 +116,7 @@ class Chat:
 class _ChatRequest:
     """A checked request: what goes to the engine, and how its text is read."""
 
-    def __init__(self, gateway: Gateway, body: Body) -> None:
+    def __init__(self, gateway: Gateway, body: Body, order: Order) -> None:
         self._family = gateway.model.family
         self._salvage = gateway.settings.tool_salvage
         self._hooks = OptionHooks(gateway, body)
@@ -125,7 +126,7 @@ class _ChatRequest:
             "messages": self._read_messages,
             "scores_with_stream": require_unstreamed,
         }
-        values = run_order(ENDPOINT, "default", body, field_environment(gateway), hooks)
+        values = order.run(body, hooks)
         self.values = values
         self.top = values["top_logprobs"] or 0
         scores = max(self.top, 1) if values["logprobs"] else 0

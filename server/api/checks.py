@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from generated import errors
-from generated.fields import ENDPOINTS, Endpoint, FieldEnvironment, Hook
+from generated.fields import ENDPOINTS, Field, FieldEnvironment, Hook
 from server.api.gateway import Gateway
 from server.chat.conversation import conversation_slot
 
@@ -44,24 +44,37 @@ def require_model(body: Mapping[str, Any], served: str) -> None:
         raise errors.model_not_found(model=shown, served=served)
 
 
-def run_order(
-    endpoint: str,
-    order: str,
-    body: Mapping[str, Any],
-    environment: FieldEnvironment,
-    hooks: Mapping[str, HookHandler],
-) -> Values:
-    """Walk one order of an endpoint's checks over ``body`` and return the values. Raises the ApiError of
-    the first fault.
-    """
-    table: Endpoint = ENDPOINTS[endpoint]
-    values: Values = {}
-    for step in table.orders[order]:
-        if isinstance(step, Hook):
-            hooks[step.name](values)
-        else:
-            values[step.name] = step.check(body, environment)
-    return values
+class Order:
+    """One order of an endpoint's checks, made ready for one server."""
+
+    def __init__(self, endpoint: str, order: str, environment: FieldEnvironment) -> None:
+        """``order`` is its name in the spec."""
+        self._environment = environment
+        self._absent: Values = {}
+        self._steps: list[tuple[str, Field | None]] = []
+        """Fields by name, and hooks, which have no field."""
+        for step in ENDPOINTS[endpoint].orders[order]:
+            if isinstance(step, Hook):
+                self._steps.append((step.name, None))
+            else:
+                self._steps.append((step.name, step))
+                if _stands_alone(step):
+                    self._absent[step.name] = step.check({}, environment)
+
+    def run(self, body: Mapping[str, Any], hooks: Mapping[str, HookHandler]) -> Values:
+        """Walk the order over ``body`` and return the values. Raises the ApiError of the first fault."""
+        values = self._absent.copy()
+        for name, field in self._steps:
+            if field is None:
+                hooks[name](values)
+            elif name in body or name not in self._absent:
+                values[name] = field.check(body, self._environment)
+        return values
+
+
+def _stands_alone(field: Field) -> bool:
+    """Whether its absence means the same whatever else is in the body."""
+    return not field.required and field.loses_to is None
 
 
 def require_unstreamed(values: Values) -> None:

@@ -19,21 +19,21 @@ from server.api import prompts
 from server.api.admission import holding_slot, wait_ms, when_admitted
 from server.api.answers import Usage, usage_of
 from server.api.checks import (
+    Order,
     Values,
     field_environment,
     require_model,
     require_unstreamed,
-    run_order,
     wanted_slot,
 )
 from server.api.gateway import Gateway
-from server.api.generation import Gathered, Parked, Streamed
+from server.api.generation import Awaited, Gathered, Parked, Streamed
 from server.api.options import OptionHooks, Options
 from server.api.prompts import Prompt
 from server.api.views import JSON_HEADERS, Body
-from server.chat.ids import new_id
 from server.http.exchange import ClientGone, Exchange
 from server.http.shared import Work
+from server.ids import new_id
 from server.logprobs import CompletionScores, EchoOutOfPlace
 from server.scheduler import Admission
 from server.sse import DONE, EventFrame, compact_json, event, hole
@@ -49,12 +49,15 @@ class Completions:
 
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
+        environment = field_environment(gateway)
+        self._flat = Order(ENDPOINT, "flat", environment)
+        self._batch = Order(ENDPOINT, "batch", environment)
 
     def create(self, exchange: Exchange, body: Body) -> Work | None:
         """Check the request and answer it. Raises the ApiError of a refusal, or ClientGone."""
         require_model(body, self._gateway.model.id)
         intake = _Intake(self._gateway, body)
-        values = intake.check()
+        values = intake.check(self._batch if intake.batch else self._flat)
         run = _Run(self._gateway, exchange, intake.options(values), values)
         slot = wanted_slot(self._gateway, values)
         if intake.batch:
@@ -72,13 +75,12 @@ class _Intake:
 
     def __init__(self, gateway: Gateway, body: Body) -> None:
         self._body = body
-        self._environment = field_environment(gateway)
         self._token_ids = "token_ids" in gateway.model.family.can
         self._hooks = OptionHooks(gateway, body)
         self.batch = prompts.is_batch(body)
         self.prompts: list[Prompt] = []
 
-    def check(self) -> Values:
+    def check(self, order: Order) -> Values:
         """Every check, in the order of the flat path or of the batch."""
         hooks = self._hooks.table() | {
             "prompt": self._prompt,
@@ -88,7 +90,7 @@ class _Intake:
             "scores_with_stream": require_unstreamed,
             "batch_with_stream": self._batch_with_stream,
         }
-        return run_order(ENDPOINT, "batch" if self.batch else "flat", self._body, self._environment, hooks)
+        return order.run(self._body, hooks)
 
     def options(self, values: Values) -> Options:
         """What the engine is told."""
@@ -192,9 +194,9 @@ class _Run:
         return self.options.submission(prompt.data, slot, ids=prompt.ids, prompt_param=prompt.param)
 
     def _generate(self, prompt: Prompt, slot: int, index: int) -> _Choice:
-        if self._exchange.client.gone.is_set():
+        if self._exchange.client.is_gone:
             raise ClientGone
-        run = Gathered(
+        run = Awaited(
             self._exchange.request_id,
             self._pipeline,
             scored=bool(self.options.logprobs),

@@ -93,7 +93,8 @@ class EngineRun:
 
 
 class Gathered(EngineRun):
-    """A generation whose answer is sent as a whole. :meth:`wait` gives the worker thread the outcome.
+    """A generation whose answer is sent as a whole; for one that a worker thread waits for see
+    :class:`Awaited`.
 
     With ``scored`` the numbers of every generated token are kept, with ``echo`` those of the prompt's too.
     """
@@ -110,7 +111,6 @@ class Gathered(EngineRun):
         super().__init__(request_id)
         self._make_pipeline = make_pipeline
         self._pipeline: Pipeline | None = None
-        self._over = threading.Event()
         self._error: ApiError | None = None
         self._pieces: list[Piece] = []
         self._scored = scored
@@ -122,23 +122,14 @@ class Gathered(EngineRun):
         self.done: Done | None = None
         """The frame that ended the generation; None before that, and for one that failed or was cancelled."""
 
-    def wait(self) -> Done:
-        """Block until the end. Raises the ApiError of a failure, or ClientGone when the client left."""
-        self._over.wait()
-        if self._error is not None:
-            raise self._error
-        if self.done is None:
-            raise ClientGone
-        return self.done
-
     @property
     def pipeline(self) -> Pipeline:
-        """The finished pipeline; after :meth:`wait`."""
+        """The finished pipeline; after the end."""
         assert self._pipeline is not None
         return self._pipeline
 
     def pieces(self) -> Sequence[Piece]:
-        """Everything the pipeline gave out; after :meth:`wait`."""
+        """Everything the pipeline gave out; after the end."""
         return self._pieces
 
     def on_echo(self, frames: list[Echo]) -> None:
@@ -170,15 +161,10 @@ class Gathered(EngineRun):
             self.done = done
         except Exception:
             self._give_up()
-        self._over.set()
-
-    def on_cancelled(self) -> None:
-        self._over.set()
 
     def on_failure(self, error: ApiError) -> None:
         self._log_failure(error)
         self._error = error
-        self._over.set()
 
     def _give_up(self) -> None:
         """A fault of our own: half an answer must not pass for a whole one."""
@@ -200,6 +186,41 @@ class Gathered(EngineRun):
         for payload in self.records.payloads():
             self._pieces += pipeline.feed(payload)
         return pipeline
+
+
+class Awaited(Gathered):
+    """A generation that a worker thread waits for, because its answer is dear to write."""
+
+    def __init__(
+        self,
+        request_id: str,
+        make_pipeline: Callable[[bytes], Pipeline],
+        *,
+        scored: bool = False,
+        echo: bool = False,
+    ) -> None:
+        super().__init__(request_id, make_pipeline, scored=scored, echo=echo)
+        self._over = threading.Event()
+
+    def wait(self) -> Done:
+        """Block until the end. Raises the ApiError of a failure, or ClientGone when the client left."""
+        self._over.wait()
+        if self._error is not None:
+            raise self._error
+        if self.done is None:
+            raise ClientGone
+        return self.done
+
+    def on_done(self, done: Done) -> None:
+        super().on_done(done)
+        self._over.set()
+
+    def on_cancelled(self) -> None:
+        self._over.set()
+
+    def on_failure(self, error: ApiError) -> None:
+        super().on_failure(error)
+        self._over.set()
 
 
 class Parked(Gathered):

@@ -8,7 +8,7 @@ from generated import http
 from generated.frames import Done
 from server.api.admission import wait_ms, when_admitted
 from server.api.answers import usage_of
-from server.api.checks import Values, field_environment, require_model, run_order, wanted_slot
+from server.api.checks import Order, Values, field_environment, require_model, wanted_slot
 from server.api.gateway import Gateway
 from server.api.generation import Gathered, Parked, Streamed
 from server.api.options import Options
@@ -49,12 +49,15 @@ class Messages:
 
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
+        environment = field_environment(gateway)
+        self._order = Order(ENDPOINT, "default", environment)
+        self._count_order = Order(COUNT_ENDPOINT, "default", environment)
         self._counter = TokenCounter(gateway.model.tokenizer_path)
 
     def create(self, exchange: Exchange, body: Body) -> Work | None:
         """Check the request and answer it. Raises the ApiError of a refusal, or ClientGone."""
         require_model(body, self._gateway.model.id)
-        request = _MessageRequest(self._gateway, body)
+        request = _MessageRequest(self._gateway, body, self._order)
         slot = wanted_slot(self._gateway, request.values, request.plain_messages())
         if self._gateway.renderer.own_template:  # of unknown patience
             return lambda: perform(self._answer(exchange, request, slot))
@@ -67,7 +70,7 @@ class Messages:
     def _count(self, exchange: Exchange, body: Body) -> None:
         require_model(body, self._gateway.model.id)
         conversation = _Conversation(self._gateway, body)
-        run_order(COUNT_ENDPOINT, "default", body, field_environment(self._gateway), conversation.hooks())
+        self._count_order.run(body, conversation.hooks())
         tokens = self._counter.count(conversation.prompt())
         exchange.note(prompt_tokens=tokens)
         exchange.respond(200, JSON_HEADERS, compact_json({"input_tokens": tokens}))
@@ -137,7 +140,7 @@ class _Conversation:
 class _MessageRequest:
     """A checked request: what goes to the engine, and how its text is read."""
 
-    def __init__(self, gateway: Gateway, body: Body) -> None:
+    def __init__(self, gateway: Gateway, body: Body, order: Order) -> None:
         self._conversation = _Conversation(gateway, body)
         self._salvage = gateway.settings.tool_salvage
         self._body = body
@@ -148,7 +151,7 @@ class _MessageRequest:
             "grammar_capability": _nothing,
             "admission": _nothing,
         }
-        self.values = run_order(ENDPOINT, "default", body, field_environment(gateway), hooks)
+        self.values = order.run(body, hooks)
         self.options = Options.of(self.values)
         self.stop = chat_stop_policy(
             self._stops, self.values["x_colibri_ignore_leading_stop"], gateway.model.family

@@ -64,7 +64,6 @@ from server.chat.anthropic import (
 from server.chat.conversation import conversation_slot
 from server.chat.events_anthropic import MessageEvents
 from server.chat.events_openai import ChatEvents
-from server.chat.ids import new_id
 from server.chat.messages import Message, plain_messages, read_messages
 from server.chat.policy import (
     StopPolicy,
@@ -78,6 +77,7 @@ from server.chat.renderer import ChatRenderer
 from server.chat.response_format import read_response_format, require_grammar
 from server.chat.sandbox import TemplateFailure
 from server.chat.tools import DeclaredTools, ToolUse, choose_tools, read_tools
+from server.ids import new_id
 
 __all__ = [
     "Answer",

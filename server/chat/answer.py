@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from generated.http import IdForm
-from server.chat.ids import new_id
+from server.ids import new_id
 from server.text import ContentDelta, Piece, ReasoningDelta, ToolCall
 
 

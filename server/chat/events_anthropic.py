@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from generated.http import ANTHROPIC_TOOL_CALL_ID, FINISH_REASONS
 from server.chat.answer import thinking_signature
-from server.chat.ids import new_id
+from server.ids import new_id
 from server.sse import EventFrame, event, hole
 from server.text import ContentDelta, Piece, ReasoningDelta, ToolCall
 

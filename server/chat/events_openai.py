@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from generated.http import FINISH_REASONS, TOOL_CALL_ID
-from server.chat.ids import new_id
+from server.ids import new_id
 from server.sse import DONE, EventFrame, event, hole
 from server.text import ContentDelta, Piece, ReasoningDelta, ToolCall
 

@@ -47,12 +47,12 @@ drops the body.
    leaves first, the exchange ends by itself; a late ``finish``, ``fail``, ``respond`` or ``refuse`` is then a
    no-op.
 
-3. **The client leaving**: ``exchange.client.gone`` is a ``threading.Event`` (``is_set()``,
-   ``wait(seconds)``); ``exchange.client.on_gone(callback)`` calls ``callback()`` once, within 100 ms of the
-   departure, on the I/O thread (so: quick, nothing that blocks), or at once when the client has already left.
-   Callbacks are dropped when the exchange ends, so a kept-alive connection never cancels a later request. A
-   half-closed client and one that does not read for the stall deadline count as gone. A view that notices
-   raises ``ClientGone`` or returns anything.
+3. **The client leaving**: ``exchange.client.is_gone`` says so, and ``exchange.client.gone`` is a
+   ``threading.Event`` to wait for it; ``exchange.client.on_gone(callback)`` calls ``callback()`` once, within
+   100 ms of the departure, on the I/O thread (so: quick, nothing that blocks), or at once when the client has
+   already left. Callbacks are dropped when the exchange ends, so a kept-alive connection never cancels a
+   later request. A half-closed client and one that does not read for the stall deadline count as gone. A view
+   that notices raises ``ClientGone`` or returns anything.
 
 4. **The access log**: ``exchange.note(queue_wait_ms=3, prompt_tokens=7, completion_tokens=16, reason="...",
    outcome="error")``, from any thread until the exchange ends. The outcome defaults to ok, refused (4xx),

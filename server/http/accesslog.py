@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import time
 from dataclasses import dataclass, field
 from typing import Final
@@ -99,7 +100,9 @@ class AccessLog:
     def write(self, record: AccessRecord) -> None:
         """Log one ended record."""
         if logger.isEnabledFor(logging.INFO):
-            logger.info("%s", self.line(record))
+            # what logger.info does but for the search for its caller
+            line = self.line(record)
+            logger.handle(logging.LogRecord(logger.name, logging.INFO, __file__, 0, line, None, None))
 
     def line(self, record: AccessRecord) -> str:
         """The text of the line, without time stamp when it is not JSON (the logging formatter adds one)."""
@@ -113,16 +116,15 @@ class AccessLog:
             now = time.time()
             stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now % 1 * 1000):03d}Z"
             return json.dumps({"time": stamp, "event": "request", **values}, separators=(",", ":"))
-        return " ".join(f"{name}={_plain(value)}" for name, value in values.items())
+        return " ".join([f"{name}={_plain(v) if isinstance(v, str) else v}" for name, v in values.items()])
 
 
-def _plain(value: object) -> str:
-    text = str(value)
-    return (
-        json.dumps(text)
-        if " " in text or '"' in text or not text.isascii() or not text.isprintable()
-        else text
-    )
+_find_unplain = re.compile(r"[^!#-~]").search
+
+
+def _plain(text: str) -> str:
+    """``text`` as it is, or as JSON where a blank, a quote or anything beyond printable ASCII is in it."""
+    return text if _find_unplain(text) is None else json.dumps(text)
 
 
 _PLAIN_FORMATTER: Final = logging.Formatter()

@@ -84,7 +84,8 @@ class Channel:
         self.phase = phase
         self._update_interest_locked()
 
-    def _update_interest_locked(self) -> None:
+    def _update_interest_locked(self, *, unread: bool = False) -> None:
+        """``unread``: bytes have come that are not to be read yet."""
         if self.phase is Phase.CLOSED:
             return
         interest = WRITE if self._output.pending else 0
@@ -92,8 +93,10 @@ class Channel:
             interest |= READ | GONE
         elif self.phase is Phase.LINGERING:
             interest |= READ
-        else:
+        elif unread:
             interest |= GONE
+        else:
+            interest |= GONE | (self._interest & READ)  # most send nothing now: that saves telling the kernel
         if interest != self._interest:
             self._interest = interest
             self.shared.loop.change(self._fd, interest)
@@ -119,6 +122,14 @@ class Channel:
             self._half_closed = True
         if self.phase in (Phase.READING, Phase.LINGERING):
             self._read()
+        elif events & READ:
+            self._leave_unread()
+
+    def _leave_unread(self) -> None:
+        """Bytes have come while an answer is owed: they stay with the kernel until it is complete."""
+        with self.lock:
+            if self.phase in (Phase.BUSY, Phase.FLUSHING):
+                self._update_interest_locked(unread=True)
 
     def _has_left(self) -> bool:
         """Ask the socket itself: the event may be older than the request it seems to concern."""

@@ -8,7 +8,6 @@ so a late engine thread can never touch the next request of the same connection.
 from __future__ import annotations
 
 import logging
-import secrets
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, Protocol
@@ -19,6 +18,7 @@ from server.http.accesslog import CANCELLED, ERROR, AccessRecord
 from server.http.heads import Framing, Head
 from server.http.parser import RequestParser
 from server.http.refusals import envelope, refusal_headers, speaks_anthropic
+from server.ids import new_id
 
 logger = logging.getLogger("colibri.http")
 
@@ -74,14 +74,27 @@ class Carrier(Protocol):
 
 
 class ClientWatch:
-    """Whether the client of one request is still there. ``gone`` is set within 100 ms of its departure, in
-    every phase.
+    """Whether the client of one request is still there. ``is_gone`` becomes true, and ``gone`` is set, within
+    100 ms of its departure, in every phase.
     """
 
+    __slots__ = ("_callbacks", "_gone", "_lock", "is_gone")
+
     def __init__(self) -> None:
-        self.gone = threading.Event()
+        self.is_gone = False
+        self._gone: threading.Event | None = None
         self._lock = threading.Lock()
         self._callbacks: list[Callable[[], None]] | None = []
+
+    @property
+    def gone(self) -> threading.Event:
+        """To wait for the departure."""
+        with self._lock:
+            if self._gone is None:
+                self._gone = threading.Event()
+                if self.is_gone:
+                    self._gone.set()
+            return self._gone
 
     def on_gone(self, callback: Callable[[], None]) -> None:
         """Call ``callback()`` once when the client leaves: on the I/O thread, or here and now when it has
@@ -93,13 +106,15 @@ class ClientWatch:
             if self._callbacks is not None:
                 self._callbacks.append(callback)
                 return
-        if self.gone.is_set():
+        if self.is_gone:
             callback()
 
     def _left(self) -> None:
         with self._lock:
             callbacks, self._callbacks = self._callbacks or [], None
-            self.gone.set()
+            self.is_gone = True
+            if self._gone is not None:
+                self._gone.set()
         for callback in callbacks:
             try:
                 callback()
@@ -117,7 +132,7 @@ class Exchange:
     """
 
     def __init__(self, channel: Carrier, request: RequestParser | None) -> None:
-        self.request_id = REQUEST_ID.prefix + secrets.token_hex(REQUEST_ID.digits // 2)
+        self.request_id = new_id(REQUEST_ID)
         self.client = ClientWatch()
         self.authorized = False
         self.record = AccessRecord(self.request_id, channel.peer)
@@ -291,7 +306,7 @@ class ResponseStream:
         caught_up = threading.Event()
         self.on_writable(caught_up.set)
         in_time = caught_up.wait(timeout)
-        if self._exchange.client.gone.is_set():
+        if self._exchange.client.is_gone:
             raise ClientGone
         return in_time
 

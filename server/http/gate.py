@@ -3,8 +3,7 @@ method, then the body's size and encoding."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from generated import errors
 from server.http.config import HttpConfig, Route
@@ -17,8 +16,7 @@ _HOST_SHOWN: Final = 100
 _PATH_SHOWN: Final = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """``error`` None and ``preflight`` false: the request may proceed to ``route``.
 
     ``error`` with ``empty`` means its status without a body (a preflight from a foreign host). ``closes``:

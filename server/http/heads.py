@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from email.utils import formatdate
 from enum import Enum
+from functools import lru_cache
 from http import HTTPStatus
-from typing import Final
+from typing import Final, NamedTuple
 
 SERVER_NAME: Final = "colibri"
 _OURS: Final = frozenset(
@@ -39,8 +39,7 @@ class Framing(Enum):
     UNTIL_CLOSE = "until close"
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(NamedTuple):
     """Bytes of a head and what they promise. ``bodiless``: HEAD, 204 and 304 answers, whose body must not be
     sent.
     """
@@ -67,6 +66,14 @@ class _Dates:
         return cls.text
 
 
+@lru_cache(maxsize=256)
+def _line(name: str, value: str) -> str:
+    """The line of a header of the application's; empty for one that is the layer's to set."""
+    if not _NAME.fullmatch(name) or not _VALUE.fullmatch(value):
+        raise ValueError(f"header {name!r} cannot be sent")
+    return "" if name.lower() in _OURS else f"{name}: {value}"
+
+
 def build_head(
     status: int,
     headers: Iterable[tuple[str, str]],
@@ -86,11 +93,7 @@ def build_head(
     name or value that cannot be sent."""
     keep_alive = keep_alive and framing is not Framing.UNTIL_CLOSE
     lines = [f"HTTP/{version} {status} {_REASONS.get(status, 'Unknown')}"]
-    for name, value in headers:
-        if not _NAME.fullmatch(name) or not _VALUE.fullmatch(value):
-            raise ValueError(f"header {name!r} cannot be sent")
-        if name.lower() not in _OURS:
-            lines.append(f"{name}: {value}")
+    lines += [line for name, value in headers if (line := _line(name, value))]
     lines += [f"{name}: {value}" for name, value in layer_headers]
     if framing is Framing.CHUNKED:
         lines.append("Transfer-Encoding: chunked")

@@ -7,7 +7,8 @@ is a fault, and the connection is not used after a fault. Nothing is decided her
 from __future__ import annotations
 
 import re
-from typing import BinaryIO, Final
+from functools import lru_cache
+from typing import BinaryIO, Final, NamedTuple
 from urllib.parse import unquote_to_bytes
 
 from waitress.adjustments import Adjustments
@@ -33,6 +34,59 @@ _BODILESS_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 class HeadFault(Exception):
     """The head cannot be accepted; the text says why, for the client."""
+
+
+class RequestLine(NamedTuple):
+    """A request line taken apart; ``host`` is the authority of an absolute-form target. With ``fault`` set
+    only what stands before the fault is known.
+    """
+
+    fault: str = ""
+    method: str = ""
+    version: str = ""
+    target: str = ""
+    host: str | None = None
+    raw_path: str = ""
+    path: str = ""
+    query: str = ""
+
+
+@lru_cache(maxsize=64)
+def _request_line(line: bytes) -> RequestLine:
+    found = _REQUEST_LINE.fullmatch(line)
+    if found is None:
+        return RequestLine("the request line is not valid")
+    if found["major"] != b"1":
+        return RequestLine("only HTTP/1.0 and HTTP/1.1 are spoken here")
+    version = "1.0" if found["minor"] == b"0" else "1.1"
+    method, target, host = found["method"].decode("ascii"), found["target"], None
+    if b"#" in target:
+        return RequestLine("the target has a fragment", method, version)
+    absolute = _ABSOLUTE.fullmatch(target)
+    if absolute is not None:
+        host = absolute["authority"].decode("latin-1")
+        target = absolute["rest"] or b"/"
+        if target.startswith(b"?"):
+            target = b"/" + target
+    elif not target.startswith(b"/") and not (target == b"*" and method == "OPTIONS"):
+        return RequestLine("the target is neither a path nor an http URL", method, version)
+    path, _, query = target.partition(b"?")
+    return RequestLine(
+        "",
+        method,
+        version,
+        target.decode("latin-1"),
+        host,
+        path.decode("latin-1"),
+        unquote_to_bytes(path).decode("latin-1"),
+        query.decode("latin-1"),
+    )
+
+
+@lru_cache(maxsize=64)
+def _header_name(name: bytes) -> str:
+    """The name in waitress form; empty for one that would be taken for the header with a dash."""
+    return "" if b"_" in name else name.decode("ascii").upper().replace("-", "_")
 
 
 class RequestParser(HTTPRequestParser):  # type: ignore[misc]  # waitress has no types
@@ -133,31 +187,17 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]  # waitress has no
             self._collect_headers(bytes(self._head).split(b"\r\n")[1:])
 
     def _parse_request_line(self, line: bytes) -> None:
-        found = _REQUEST_LINE.fullmatch(line)
-        if found is None:
-            raise HeadFault("the request line is not valid")
-        if found["major"] != b"1":
-            raise HeadFault("only HTTP/1.0 and HTTP/1.1 are spoken here")
-        self.version = "1.0" if found["minor"] == b"0" else "1.1"
-        self.command = found["method"].decode("ascii")
-        self._parse_target(found["target"])
-
-    def _parse_target(self, target: bytes) -> None:
-        if b"#" in target:
-            raise HeadFault("the target has a fragment")
-        absolute = _ABSOLUTE.fullmatch(target)
-        if absolute is not None:
-            self.host = absolute["authority"].decode("latin-1")
-            target = absolute["rest"] or b"/"
-            if target.startswith(b"?"):
-                target = b"/" + target
-        elif not target.startswith(b"/") and not (target == b"*" and self.command == "OPTIONS"):
-            raise HeadFault("the target is neither a path nor an http URL")
-        path, _, query = target.partition(b"?")
-        self.raw_path = path.decode("latin-1")
-        self.path = unquote_to_bytes(path).decode("latin-1")
-        self.query = query.decode("latin-1")
-        self.request_uri = target.decode("latin-1")
+        parsed = _request_line(line)
+        self.command = parsed.method
+        if parsed.method:
+            self.version = parsed.version
+        if parsed.fault:
+            raise HeadFault(parsed.fault)
+        self.host = parsed.host
+        self.raw_path = parsed.raw_path
+        self.path = parsed.path
+        self.query = parsed.query
+        self.request_uri = parsed.target
 
     def _parse(self, head: bytes) -> None:
         counted = self._collect_headers(head.split(b"\r\n")[1:])
@@ -179,11 +219,11 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]  # waitress has no
             if found is None:
                 valid = False
                 continue
-            name = found["name"].decode("ascii").upper()
-            if "_" in name:
-                continue  # would be taken for the header with a dash
-            name = name.replace("-", "_")
-            value = found["value"].decode("latin-1")
+            written, content = found.groups()
+            name = _header_name(written)
+            if not name:
+                continue
+            value = content.decode("latin-1")
             self.headers[name] = f"{self.headers[name]}, {value}" if name in self.headers else value
             if name in counted:
                 counted[name] += 1

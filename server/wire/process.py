@@ -134,6 +134,7 @@ class EngineProcess:
                 fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, PIPE_SIZE)
         self._waker = waker
         self._poller = select.poll()
+        self._buffer = bytearray(READ_SIZE)
         self._meanings = {
             self._stdout: Readiness.OUTPUT,
             self._stderr: Readiness.LOG,
@@ -165,23 +166,24 @@ class EngineProcess:
 
     def read(self) -> bytes | None:
         """What stdout has, at most READ_SIZE bytes; ``b""`` at its end, None if there is nothing now."""
-        return self._read(self._stdout, READ_SIZE)
+        return self._read(self._stdout)
 
-    @staticmethod
-    def _read(fd: int, size: int) -> bytes | None:
+    def _read(self, fd: int) -> bytes | None:
+        """Into a buffer that is kept: a fresh one of this size would be mapped and unmapped at each read."""
         try:
-            return os.read(fd, size)
+            size = os.readv(fd, (self._buffer,))
         except BlockingIOError:
             return None
         except OSError:
             return b""
+        return bytes(memoryview(self._buffer)[:size])
 
     def read_log(self) -> list[str]:
         """Complete lines of stderr that have come.
 
         At its end the rest of it, and stderr is no longer polled.
         """
-        data = self._read(self._stderr, READ_SIZE)
+        data = self._read(self._stderr)
         if data is None:
             return []
         self._partial_line += data
