@@ -264,7 +264,8 @@ def test_an_engine_that_does_not_become_ready(
 ) -> None:
     """The first life goes wrong, the second is the scripted engine: a named failure, then requests work."""
     program, cause = SPOILT_STARTS[how]
-    client = make_client(first_life(tmp_path, program), ready=0.3 if how == "is silent" else 10.0)
+    ready = 5.0 if how == "is silent" else 10.0  # the second life needs time to start as well
+    client = make_client(first_life(tmp_path, program), ready=ready)
     client.start()
     refused = new_sink()
     client.submit(make_submission(), refused)
