@@ -6,9 +6,6 @@
 
 #include "base.h"
 
-// Multiply-adds worth a thread, as in matrix.c.
-#define WORTH_A_THREAD 60000u
-
 // Up to TILE_ROWS query heads that share a key/value head of one slot: pairs (row, head of the group) in order.
 typedef struct item {
     size_t head; // key/value head
@@ -157,6 +154,6 @@ void attention_run(attention *work, size_t layer, const row_place *places, size_
     work->query_stride = query_stride;
     work->out = out;
     work->out_stride = out_stride;
-    adds = longest * work->dim * TILE_ROWS;
-    threads_run(work->pool, attend_share, work, items, WORTH_A_THREAD / most(adds, 1) + 1u);
+    adds = 2u * longest * work->dim * least(work->group * rows, TILE_ROWS);
+    threads_run(work->pool, attend_share, work, items, adds);
 }

@@ -11,7 +11,7 @@ typedef struct launch {
     size_t slots;
     size_t context; // 0: the model's own
     uint64_t seed;  // drawn from the system when none was given
-    size_t threads; // 0: one for a small model, else one per processor
+    size_t threads; // 0: one per processor, used where it pays
 } launch;
 
 // Refuses the launch, naming what is wrong.

@@ -7,13 +7,6 @@
 
 #define GROUP_PANELS 4u
 
-// Multiply-adds that take about as long as waking a thread.
-#define WORTH_A_THREAD 60000u
-
-// How far ahead of the products weights are asked for. One product reads its weights once, in order, so this is a
-// matter of memory only; two pages ahead were the best of 0 to 8 KiB (a tenth to a fifth less time).
-#define PREFETCH_BYTES 8192u
-
 // Panels computed side by side: as many as leave registers for the sums of all rows.
 #if defined(__AVX512F__)
 #define FEW_ROWS_PANELS 4
@@ -53,12 +46,6 @@ VECTOR_INLINE void load_weights(floats16 *to, tensor_type type, const void *weig
     }
 }
 
-/* Asks for what will be read soon. The address may lie behind the weights: it is not read here. */
-VECTOR_INLINE void prefetch_weights(tensor_type type, const void *weights, size_t at) {
-    const size_t width = type == TENSOR_F32 ? sizeof(float) : sizeof(uint16_t);
-    __builtin_prefetch((const void *)((uintptr_t)weights + at * width + PREFETCH_BYTES), 0, 3);
-}
-
 /* The whole arithmetic of a product. `type`, `rows` and `panels` are constants wherever this is inlined. */
 VECTOR_INLINE void multiply_tile(const tile *job, tensor_type type, size_t rows, size_t panels) {
     floats16 sums[TILE_ROWS][GROUP_PANELS];
@@ -72,9 +59,7 @@ VECTOR_INLINE void multiply_tile(const tile *job, tensor_type type, size_t rows,
     for (size_t input = 0; input < job->depth; input++) {
         floats16 weights[GROUP_PANELS];
         UNROLL for (size_t panel = 0; panel < panels; panel++) {
-            const size_t at = panel * job->panel_stride + input * job->input_stride;
-            load_weights(&weights[panel], type, job->weights, at);
-            prefetch_weights(type, job->weights, at);
+            load_weights(&weights[panel], type, job->weights, panel * job->panel_stride + input * job->input_stride);
         }
         UNROLL for (size_t row = 0; row < rows; row++) {
             const float factor = job->x[row * job->x_stride + input];
@@ -194,7 +179,7 @@ void matrix_multiply(const matrix *values, const float *x, size_t x_stride, size
     product work = {values, x, x_stride, rows, out, out_stride};
     const size_t groups = (values->panels + GROUP_PANELS - 1u) / GROUP_PANELS;
     const size_t adds = values->depth * LANES * GROUP_PANELS * rows;
-    threads_run(pool, multiply_share, &work, groups, WORTH_A_THREAD / most(adds, 1) + 1u);
+    threads_run(pool, multiply_share, &work, groups, adds);
 }
 
 // ---------------------------------------------------------------- loading

@@ -7,8 +7,13 @@
 #include "colibri_wire.h"
 #include "host.h"
 
-// Weights below this are read faster by one thread than two can be brought together for each product.
+// Multiply-adds worth a thread that was asked for: a few times what it costs to bring two together.
+#define SHARE_WANTED 30000u
+
+// Without a wish, a model of weights below this leaves the other processors to the gateway while it decodes for one or
+// two requests, whose products are over in microseconds; many rows at once, and larger models, use all of them.
 #define SMALL_WEIGHTS_BYTES (64u << 20u)
+#define SHARE_OF_SMALL 150000u
 
 static size_t checkpoint_bytes(const checkpoint *files) {
     size_t total = 0;
@@ -40,6 +45,7 @@ static void check_pieces(const model *served) {
 void model_open(model *served, const launch *with) {
     checkpoint files;
     size_t threads = with->threads;
+    size_t share = SHARE_WANTED;
     const size_t rows = most(PREFILL_CHUNK, with->slots);
     memset(served, 0, sizeof *served);
     config_read(&served->config, with->directory);
@@ -50,11 +56,12 @@ void model_open(model *served, const launch *with) {
     served->longest_piece = tokenizer_longest_piece(served->words);
     checkpoint_open(&files, with->directory);
     if (threads == 0) {
-        threads = checkpoint_bytes(&files) < SMALL_WEIGHTS_BYTES ? 1u : host_cores();
+        threads = host_cores();
+        share = checkpoint_bytes(&files) < SMALL_WEIGHTS_BYTES ? SHARE_OF_SMALL : SHARE_WANTED;
     }
     weights_load(&served->weights, &files, &served->config);
     checkpoint_close(&files);
-    served->pool = threads_start(threads);
+    served->pool = threads_start(threads, share);
     cache_open(&served->cache, &served->config, with->slots, served->context);
     transformer_open(&served->network, &served->config, &served->weights, &served->cache, rows, served->pool);
     served->slot_count = with->slots;

@@ -1,5 +1,6 @@
-// A pool of threads that share out loops. Work is split by position, never by who is free, so that every result is
-// computed by the same operations whatever the number of threads.
+// A pool of threads that share out loops. A loop is cut into pieces that whoever is free takes; each item is computed by
+// the same operations whoever does it, so results do not depend on the number of threads. A helper that has not woken up
+// yet is not waited for.
 #ifndef COLIBRI_NATIVE_THREADS_H
 #define COLIBRI_NATIVE_THREADS_H
 
@@ -7,16 +8,17 @@
 
 typedef struct thread_pool thread_pool;
 
-// Items first .. end - 1 of a loop, by thread number `thread`.
+// Items first .. end - 1 of a loop, by thread number `thread`; called any number of times for different items.
 typedef void (*loop_body)(void *context, size_t first, size_t end, size_t thread);
 
-// A pool in which `count` threads work, the calling one included.
-thread_pool *threads_start(size_t count);
+// A pool in which `count` threads work, the calling one included. A thread takes part in a loop that has at least `share`
+// multiply-adds for each.
+thread_pool *threads_start(size_t count, size_t share);
 void threads_stop(thread_pool *pool);
 size_t threads_count(const thread_pool *pool);
 
-// Runs the body over `items` items and returns when all are done. `enough` is the number of items that are worth a thread
-// of their own.
-void threads_run(thread_pool *pool, loop_body body, void *context, size_t items, size_t enough);
+// Runs the body over `items` items and returns when all are done. An item takes about as long as `adds` multiply-adds of a
+// product.
+void threads_run(thread_pool *pool, loop_body body, void *context, size_t items, size_t adds);
 
 #endif

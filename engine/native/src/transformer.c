@@ -147,55 +147,87 @@ static void activate(float *gate, const float *up, size_t size) {
     }
 }
 
-/* Adds what a sublayer projected to the stream, through its own norm where the family has one. */
-static void add_projected(transformer *model, const float *scale, size_t rows) {
+// ---------------------------------------------------------------- work on rows, each by itself
+
+// How many multiply-adds of a product take as long as the work on one number of a row.
+#define ADDS_TO_PLACE 40u
+#define ADDS_TO_ACTIVATE 30u
+#define ADDS_TO_JOIN 20u
+
+typedef struct row_work {
+    transformer *model;
+    size_t layer;
+    const row_place *places;
+    const float *own_norm;  // of what a sublayer projected; NULL: none
+    const float *next_norm; // of the stream, for the product that follows
+} row_work;
+
+static void place_rows(void *context, size_t first, size_t end, size_t thread) {
+    const row_work *const work = context;
+    const size_t stride = matrix_stride(&work->model->weights->layers[work->layer].query_key_value);
+    (void)thread;
+    for (size_t row = first; row < end; row++) {
+        place_heads(work->model, work->layer, work->model->fused + row * stride, &work->places[row]);
+    }
+}
+
+static void activate_rows(void *context, size_t first, size_t end, size_t thread) {
+    const row_work *const work = context;
+    const size_t stride = matrix_stride(&work->model->weights->layers[work->layer].gate_up);
+    const size_t width = work->model->config->intermediate;
+    (void)thread;
+    for (size_t row = first; row < end; row++) {
+        float *const gate = work->model->gate_up + row * stride;
+        activate(gate, gate + width, width);
+    }
+}
+
+/* Adds what a sublayer projected to the stream, through its own norm where the family has one, and norms the sum. */
+static void join_rows(void *context, size_t first, size_t end, size_t thread) {
+    const row_work *const work = context;
+    transformer *const model = work->model;
     const size_t hidden = model->config->hidden;
     const size_t stride = round_up(hidden, LANES);
-    for (size_t row = 0; row < rows; row++) {
+    const float epsilon = model->config->norm_epsilon;
+    (void)thread;
+    for (size_t row = first; row < end; row++) {
         float *const projected = model->projected + row * stride;
         float *const stream = model->stream + row * stride;
-        if (scale != NULL) {
-            normalise(projected, scale, model->config->norm_epsilon, hidden, projected);
+        if (work->own_norm != NULL) {
+            normalise(projected, work->own_norm, epsilon, hidden, projected);
         }
         for (size_t element = 0; element < hidden; element++) {
             stream[element] += projected[element];
         }
+        normalise(stream, work->next_norm, epsilon, hidden, model->normed + row * stride);
     }
 }
 
-static void normalise_rows(transformer *model, const float *from, const float *scale, size_t rows) {
-    const size_t hidden = model->config->hidden;
-    const size_t stride = round_up(hidden, LANES);
-    for (size_t row = 0; row < rows; row++) {
-        normalise(from + row * stride, scale, model->config->norm_epsilon, hidden, model->normed + row * stride);
-    }
-}
+// ---------------------------------------------------------------- passes
 
+/* From the normed stream to the normed stream of what follows. */
 static void run_layer(transformer *model, size_t index, const row_place *places, size_t rows) {
     const layer_weights *const layer = &model->weights->layers[index];
+    const bool last = index + 1u == model->config->layers;
     const size_t stride = round_up(model->config->hidden, LANES);
     const size_t fused_stride = matrix_stride(&layer->query_key_value);
     const size_t attended_stride = round_up(layer->output.depth, LANES);
     const size_t gate_stride = matrix_stride(&layer->gate_up);
+    row_work work = {model, index, places, layer->after_attention, layer->before_mlp};
     double start;
-    normalise_rows(model, model->stream, layer->before_attention, rows);
     matrix_multiply(&layer->query_key_value, model->normed, stride, rows, model->fused, fused_stride, model->pool);
-    for (size_t row = 0; row < rows; row++) {
-        place_heads(model, index, model->fused + row * fused_stride, &places[row]);
-    }
+    threads_run(model->pool, place_rows, &work, rows, fused_stride * ADDS_TO_PLACE);
     start = seconds_now();
     attention_run(model->attention, index, places, rows, model->fused, fused_stride, model->attended, attended_stride);
     model->totals.attention += seconds_now() - start;
     matrix_multiply(&layer->output, model->attended, attended_stride, rows, model->projected, stride, model->pool);
-    add_projected(model, layer->after_attention, rows);
-    normalise_rows(model, model->stream, layer->before_mlp, rows);
+    threads_run(model->pool, join_rows, &work, rows, stride * ADDS_TO_JOIN);
     matrix_multiply(&layer->gate_up, model->normed, stride, rows, model->gate_up, gate_stride, model->pool);
-    for (size_t row = 0; row < rows; row++) {
-        float *const gate = model->gate_up + row * gate_stride;
-        activate(gate, gate + model->config->intermediate, model->config->intermediate);
-    }
+    threads_run(model->pool, activate_rows, &work, rows, model->config->intermediate * ADDS_TO_ACTIVATE);
     matrix_multiply(&layer->down, model->gate_up, gate_stride, rows, model->projected, stride, model->pool);
-    add_projected(model, layer->after_mlp, rows);
+    work.own_norm = layer->after_mlp;
+    work.next_norm = last ? model->weights->final_norm : layer[1].before_attention;
+    threads_run(model->pool, join_rows, &work, rows, stride * ADDS_TO_JOIN);
 }
 
 void transformer_run(transformer *model, const uint32_t *tokens, const row_place *places, size_t rows, bool every_row) {
@@ -206,7 +238,10 @@ void transformer_run(transformer *model, const uint32_t *tokens, const row_place
     const double start = seconds_now();
     double middle;
     for (size_t row = 0; row < rows; row++) {
-        matrix_read_output(&model->weights->embedding, tokens[row], model->stream + row * stride);
+        float *const stream = model->stream + row * stride;
+        matrix_read_output(&model->weights->embedding, tokens[row], stream);
+        normalise(stream, model->weights->layers[0].before_attention, model->config->norm_epsilon, model->config->hidden,
+                  model->normed + row * stride);
     }
     for (size_t layer = 0; layer < model->config->layers; layer++) {
         run_layer(model, layer, places, rows);
@@ -214,8 +249,8 @@ void transformer_run(transformer *model, const uint32_t *tokens, const row_place
     middle = seconds_now();
     model->totals.matmul += middle - start - (model->totals.attention - attention_before);
     model->logit_rows = rows - first;
-    normalise_rows(model, model->stream + first * stride, model->weights->final_norm, model->logit_rows);
-    matrix_multiply(head, model->normed, stride, model->logit_rows, model->logits, matrix_stride(head), model->pool);
+    matrix_multiply(head, model->normed + first * stride, stride, model->logit_rows, model->logits, matrix_stride(head),
+                    model->pool);
     model->totals.head += seconds_now() - middle;
     model->totals.forwards++;
 }
