@@ -122,6 +122,10 @@ FAULTS: dict[str, tuple[Callable[[Path], None], str]] = {
     "type absent": (config(model_type=None), r"model_type None is not supported"),
     "size absent": (config(hidden_size=None), r"hidden_size is missing"),
     "size zero": (config(num_hidden_layers=0), r"num_hidden_layers must be a positive integer, not 0"),
+    "context zero": (
+        config(max_position_embeddings=0),
+        r"max_position_embeddings must be a positive integer, not 0",
+    ),
     "size boolean": (config(vocab_size=True), r"vocab_size must be a positive integer, not True"),
     "heads uneven": (config(num_key_value_heads=3), r"num_attention_heads \(4\) must be a multiple"),
     "activation": (config(hidden_act="gelu"), r"hidden_act must be 'silu', not 'gelu'"),

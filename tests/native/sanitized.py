@@ -105,17 +105,6 @@ def fuzz(program: Path, directory: Path, seed: int, rounds: int, seconds: float)
     raise AssertionError("inputs() never ends")
 
 
-class _OnlySanitized:
-    """Makes the conformance suite run against the sanitized engine alone."""
-
-    def __init__(self, program: Path) -> None:
-        self._program = program
-
-    def pytest_configure(self) -> None:
-        """Before the suite is imported, which takes the engines by name."""
-        engines.ENGINES = {"sanitized": lambda: [str(self._program)]}
-
-
 def main() -> int:
     """Run; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -126,8 +115,9 @@ def main() -> int:
         program = build_sanitized(Path(scratch))
         if options.fuzz is None:
             os.environ["ASAN_OPTIONS"] = f"exitcode={FOUND}:detect_leaks=1"
-            suite = Path(engines.__file__).with_name("test_conformance.py")
-            return int(pytest.main([str(suite), "-p", "no:cacheprovider"], plugins=[_OnlySanitized(program)]))
+            engines.ENGINES = {"sanitized": lambda: [str(program)]}
+            suite = sorted(Path(engines.__file__).parent.glob("test_conformance*.py"))
+            return int(pytest.main([*map(str, suite), "-p", "no:cacheprovider"]))
         directory = write_checkpoint(Path(scratch) / "model", RECIPES["llama"])
         tried, failure = fuzz(program, directory, options.seed, sys.maxsize, options.fuzz)
     print(f"seed {options.seed}: {tried} inputs, {failure or 'no fault'}")
