@@ -32,6 +32,8 @@ FinishReason = Literal["stop", "length", "tool_calls"]
 _NONE: frozenset[str] = frozenset()
 _LONGEST_WAITING = 32
 """Characters of a marker that may wait outside the stages: what waits is copied with every piece."""
+_LONGEST_TAKEN_BACK = 3
+"""Characters that may be taken back from the stages: they are looked at twice."""
 
 
 class Thinking(Enum):
@@ -49,9 +51,11 @@ class Pipeline:
     """One generation's text. Feed it every DATA payload, then `finish` it once, on every way out."""
 
     __slots__ = (
+        "_again",
+        "_again_kind",
         "_announced",
         "_beginnings",
-        "_beginnings_by_tags",
+        "_beginnings_by_kind",
         "_cut_in_call",
         "_decoder",
         "_find_special",
@@ -60,6 +64,7 @@ class Pipeline:
         "_plain",
         "_reasoning",
         "_recent",
+        "_state",
         "_stop",
         "_stop_heads",
         "_swallow",
@@ -99,9 +104,12 @@ class Pipeline:
             ""  # text no stage was fed: the beginning of a marker that starts where they hold nothing
         )
         self._beginnings: frozenset[str] = _NONE  # what may wait; nothing while a stage holds something
-        self._beginnings_by_tags: dict[tuple[str, ...], frozenset[str]] = {}
+        self._beginnings_by_kind: dict[tuple[bool, tuple[str, ...]], frozenset[str]] = {}
         self._stop_heads = tuple(stop[: _LONGEST_WAITING + 1] for stop in stops)
         self._recent = ""  # the last of the text that was fed since the stages held nothing
+        self._state: tuple[str, str, str] | None = None  # what each stage held after the last feeding
+        self._again = ""  # the piece that would change nothing in the stages and come out as it is
+        self._again_kind: type[ContentDelta] | type[ReasoningDelta] = ContentDelta
         self._cut_in_call = False
         self._announced = False
         self._length_limited = False
@@ -147,6 +155,9 @@ class Pipeline:
             return []
         if self._waiting:
             text = self._waiting + text
+        elif text == self._again:
+            self._passed += len(text)
+            return [self._again_kind(text)]
         elif self._find_special(text) is None:
             if self._plain is not None:
                 self._passed += len(text)
@@ -179,42 +190,49 @@ class Pipeline:
         pieces = self._after_stop(self._stop.feed(text))
         self._plain = self._swallow = None
         self._beginnings = _NONE
-        self._recent += text
-        self._shorten()
-        return pieces
-
-    def _shorten(self) -> None:
-        """Find the ways past the stages that are open while they hold nothing.
-
-        What they hold is taken back first when it is the beginning of one marker: it waits here, at the cost
-        of one look-up a piece, until it is more than that, and is then fed as one. Only text that no removed
-        marker interrupted may go back, that is, the end of what was fed.
-        """
+        self._again = ""
+        self._recent = (self._recent + text)[-_LONGEST_TAKEN_BACK:]
         stop, reasoning, tools = self._stop, self._reasoning, self._tools
         held = stop.held
         if held is None or stop.matched is not None:
-            self._recent = ""
-            return
-        if reasoning is not None and reasoning.held:
-            held = reasoning.held + held
-        if tools is not None and tools.held:
-            held = tools.held + held
+            self._state = None
+            return pieces
+        state = (
+            tools.held if tools is not None else "",
+            reasoning.held if reasoning is not None else "",
+            held,
+        )
+        held = "".join(state)
+        if len(held) <= _LONGEST_TAKEN_BACK and self._recent.endswith(held):
+            self._shorten(held)
+        if not self._beginnings and state == self._state and len(pieces) == 1:
+            self._repeat(text, pieces[0])
+        self._state = state
+        return pieces
+
+    def _shorten(self, held: str) -> None:
+        """Open the ways past the stages when they hold nothing, or `held` is the beginning of one marker.
+
+        It is then taken back, to wait here at the cost of one look-up a piece until it is more than that and
+        fed as one. It is the end of what was fed, so no removed marker interrupted it: of two stages that
+        hold parts around one the text held would not end as the text fed.
+        """
+        stop, reasoning, tools = self._stop, self._reasoning, self._tools
         inside = reasoning is not None and reasoning.inside
         tags = () if tools is None or inside else tools.waits_for
-        beginnings = self._beginnings_by_tags.get(tags)
+        kind = (reasoning is not None and not stop.leading, () if stop.leading else tags)
+        beginnings = self._beginnings_by_kind.get(kind)
         if beginnings is None:
-            beginnings = _beginnings(self._stop_heads, reasoning is not None, tags)
-            self._beginnings_by_tags[tags] = beginnings
+            beginnings = self._beginnings_by_kind[kind] = _beginnings(self._stop_heads, *kind)
         if held:
-            if held not in beginnings or not self._recent.endswith(held):
-                self._recent = self._recent[-_LONGEST_WAITING:]
+            if held not in beginnings:
                 return
-            stop.take_back()
+            stop.take_back(len(held))
             if reasoning is not None:
                 reasoning.held = ""
             if tools is not None:
                 tools.held = ""
-        self._waiting = held
+            self._waiting = held
         self._recent = ""
         self._beginnings = beginnings
         if stop.idle:
@@ -225,13 +243,18 @@ class Pipeline:
             elif tools.swallowing:
                 self._swallow = tools.swallow
 
+    def _repeat(self, text: str, piece: Piece) -> None:
+        """The stages hold what they held before and gave `text` for `text`: they will again."""
+        if isinstance(piece, ContentDelta | ReasoningDelta) and piece.text == text:
+            self._again, self._again_kind = text, type(piece)
+
     def finish(self, *, length_limited: bool = False) -> list[Piece]:
         """End of input: everything still held. `length_limited` is DONE's flag."""
         self._stop.skip(self._passed)
         tail = self._waiting + self._decoder.finish()
         pieces = self._after_stop((self._stop.feed(tail) if tail else "") + self._stop.finish())
         if self._reasoning is not None:
-            pieces += self._after_reasoning(self._reasoning.finish())
+            self._after_reasoning(self._reasoning.finish(), pieces)
         self._length_limited = length_limited and not self.stopped
         if self._tools is not None:
             self._cut_in_call = self._length_limited and self._tools.inside_call
@@ -242,16 +265,17 @@ class Pipeline:
         pieces: list[Piece] = []
         if text:
             if self._reasoning is not None:
-                pieces = self._after_reasoning(self._reasoning.feed(text))
+                self._after_reasoning(self._reasoning.feed(text), pieces)
+            elif self._tools is not None:
+                pieces += self._tools.feed(text)
             else:
-                pieces = self._after_reasoning([(False, text)])
+                pieces.append(ContentDelta(text))
         if self._stop.matched is not None and not self._announced:
             self._announced = True
             pieces.append(StopMatched())
         return pieces
 
-    def _after_reasoning(self, stretches: Iterable[tuple[bool, str]]) -> list[Piece]:
-        pieces: list[Piece] = []
+    def _after_reasoning(self, stretches: Iterable[tuple[bool, str]], pieces: list[Piece]) -> None:
         for is_reasoning, text in stretches:
             if is_reasoning:
                 pieces.append(ReasoningDelta(text))
@@ -259,7 +283,6 @@ class Pipeline:
                 pieces.append(ContentDelta(text))
             else:
                 pieces += self._tools.feed(text)
-        return pieces
 
 
 @lru_cache(maxsize=64)

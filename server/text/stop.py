@@ -73,7 +73,6 @@ class StopFilter:
         "_blanks",
         "_decided",
         "_find_first",
-        "_leading",
         "_longest",
         "_matched",
         "_node",
@@ -81,6 +80,7 @@ class StopFilter:
         "_refining",
         "_root",
         "_stops",
+        "leading",
         "removed",
     )
 
@@ -95,7 +95,8 @@ class StopFilter:
         self._position = 0  # code points consumed
         self._best: tuple[int, int, str] | None = None  # start, end, stop: the best match so far
         self._decided = False  # nothing that may follow can beat `_best`
-        self._leading = ignore_leading and bool(self._stops)
+        self.leading = ignore_leading and bool(self._stops)
+        """True while matches are removed and blanks wait for what follows them."""
         self._blanks: list[str] = []
         self._blank_start = 0
         self._matched: str | None = None
@@ -114,19 +115,18 @@ class StopFilter:
     def idle(self) -> bool:
         """True when nothing is held and nothing has matched, so that text without any stop's first character
         passes unchanged."""
-        return self._node is self._root and self._matched is None and not self._leading
+        return self._node is self._root and self._matched is None and not self.leading
 
     @property
     def held(self) -> str | None:
-        """The held text; None when a match waits for a better one, or it is longer than worth telling."""
-        node = self._node
-        if self._best is not None or node.depth > _LONGEST_TOLD:
-            return None
-        return node.spelling[: node.depth]
+        """The held text; None when a match waits for a better one, or the text is too long to look at after
+        each piece."""
+        depth = self._node.depth
+        return None if self._best is not None or depth > _LONGEST_TOLD else self._node.spelling[:depth]
 
-    def take_back(self) -> None:
-        """Forget what `held` tells: it will be fed again."""
-        self._position -= self._node.depth
+    def take_back(self, length: int) -> None:
+        """Forget the last `length` code points, at least what `held` tells: they will be fed again."""
+        self._position -= length
         self._node = self._root
 
     def skip(self, length: int) -> None:
@@ -138,11 +138,15 @@ class StopFilter:
         if self._matched is not None:
             self._refine(text)
             return ""
-        if not self._leading:
+        if not self.leading:
             return self._step(text) if len(text) == 1 and self._best is None else self._feed_plain(text)
+        if self._node is self._root and text.isspace() and self._find_first(text) is None:
+            self._position += len(text)
+            self._blanks.append(text)
+            return ""
         released: list[str] = []
         offset = 0
-        while offset < len(text) and self._leading:
+        while offset < len(text) and self.leading:
             released.append(self._feed_leading(text[offset : offset + _LEADING_CHUNK]))
             offset += _LEADING_CHUNK
         if offset < len(text):
@@ -157,7 +161,7 @@ class StopFilter:
             base = self._position - self._node.depth
             held = self._node.prefix(self._node.depth)
             self._pass(held[: start - base], released)
-            if self._leading:
+            if self.leading:
                 self._remove_leading()
                 released.append(self._feed_leading(held[end - base :]))
             else:
@@ -208,7 +212,7 @@ class StopFilter:
         while True:
             survivors, rest = self._scan(text)
             self._pass(survivors, released)
-            if not self._leading:
+            if not self.leading:
                 if self._best is not None and self._position - self._node.depth >= self._best[0]:
                     self._stop_here()
                 return "".join(released)
@@ -219,12 +223,12 @@ class StopFilter:
 
     def _pass(self, survivors: str, released: list[str]) -> None:
         """Release `survivors`; while matches may still be ignored, blanks wait for what follows them."""
-        if not self._leading:
+        if not self.leading:
             released.append(survivors)
             return
         self._blanks.append(survivors)
         if survivors and not survivors.isspace():
-            self._leading = False
+            self.leading = False
             released.extend(self._blanks)
             self._blanks.clear()
 
@@ -265,7 +269,7 @@ class StopFilter:
         looked at yet; while matches may be ignored, all that follows the match, which is to be scanned again.
         """
         first = node = self._node
-        root, best, leading = self._root, self._best, self._leading
+        root, best, leading = self._root, self._best, self.leading
         index, length = 0, len(text)
         while index < length:
             if node is root:

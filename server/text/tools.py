@@ -95,7 +95,7 @@ class ToolSplitter:
     def swallowing(self) -> bool:
         """True where a call takes any text without `<`, so that it may go to `swallow` when nothing is
         held."""
-        return self.waits_for is _ANY_TAG
+        return self.waits_for is TAGS
 
     def swallow(self, text: str) -> None:
         """`feed` for text without `<` while `swallowing`."""
@@ -267,14 +267,14 @@ class ToolSplitter:
         return ToolCall(name, arguments_json(pairs, signature))
 
 
-_ANY_TAG = (*_IN_HEAD, _KEY_CLOSE, _VALUE_OPEN, _VALUE_CLOSE)
+TAGS = (*_IN_HEAD, _KEY_CLOSE, _VALUE_OPEN, _VALUE_CLOSE)
 _WAITS_FOR = {
     "_outside": (OPEN,),
     "_before_name": (),
     "_in_name": _AFTER_NAME,
     "_strict_head": _AFTER_NAME,
-    "_declared_head": _ANY_TAG,
-    "_in_arguments": _ANY_TAG,
+    "_declared_head": TAGS,
+    "_in_arguments": TAGS,
 }
 
 
