@@ -1,13 +1,15 @@
-"""How hypothesis runs: the same examples every time, and no deadline, since a loaded machine stops for longer
-than any.
+"""How hypothesis runs: the same examples every time, and no limit of time for a test or for the making of its
+examples, since a loaded machine stops for longer than any.
 
 `pytest --hypothesis-profile explore` looks at new examples instead.
 """
 
 from __future__ import annotations
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-settings.register_profile("explore", deadline=None)
-settings.register_profile("repeatable", deadline=None, derandomize=True, database=None)
+UNTIMED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+settings.register_profile("explore", UNTIMED)
+settings.register_profile("repeatable", UNTIMED, derandomize=True, database=None)
 settings.load_profile("repeatable")

@@ -35,7 +35,7 @@ WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion")
 LANGUAGE = ("-std=c11", "-D_GNU_SOURCE", "-ffp-contract=fast", "-pthread")
 OPTIMISED = ("-O3", "-march=native")
 SANITIZED = (
-    "-O1",
+    "-O0",
     "-g",
     "-fsanitize=address,undefined",
     "-fno-sanitize-recover=all",

@@ -36,6 +36,11 @@ def test_compiles_without_a_warning(tmp_path, compiler, standard, sides):
     build(source, tmp_path / "main", compiler, f"-std={standard}", "-O2", *sides)
 
 
+def test_every_reader_and_writer_compiles_optimised_without_a_warning(tmp_path):
+    """Some warnings need the optimiser, which skips what is not called; this program calls everything."""
+    build(INCLUDE / "agree.c", tmp_path / "agree", C_COMPILERS[0], "-std=c11", "-O1")
+
+
 def test_header_needs_no_allocation_and_no_stdio_on_the_engine_side():
     text = (INCLUDE / "colibri_wire.h").read_text()
     engine_side, gateway_side = "", False

@@ -103,7 +103,10 @@ def test_any_bytes_are_findings_or_a_tree_never_a_traceback(raw: bytes) -> None:
 LINES = SPEC.splitlines(keepends=True)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(
     start=st.integers(0, len(LINES) - 1),
     count=st.integers(0, 6),
