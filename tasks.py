@@ -92,9 +92,21 @@ def demo(c: Context) -> None:
     run(c, f"{BIN}/coli demo")
 
 
-@task(help={"name": "only benchmarks whose file name contains this"})
-def bench(c: Context, name: str = "") -> None:
+@task(
+    help={
+        "name": "only benchmarks whose file name contains this",
+        "against": "a git revision, or `release` for the last one: today's gateway and wire beside it",
+        "only": "with --against: only the parts of the gateway's benchmark whose names contain this",
+        "rounds": "with --against: how often both are measured",
+    }
+)
+def bench(c: Context, name: str = "", against: str = "", only: str = "", rounds: int = 5) -> None:
     """Measure; prints tables and stores JSON under .bench/."""
+    if against:
+        for compared in [one for one in ("gateway", "wire") if name in one]:
+            options = f"--name {compared} --rounds {rounds} --only {shlex.quote(only)}"
+            run(c, f"{PYTHON} tests/bench/compare.py {shlex.quote(against)} {options}")
+        return
     found = sorted(path for path in (ROOT / "tests" / "bench").glob("bench_*.py") if name in path.name)
     if not found:
         raise Exit(f"no benchmark matches {name!r}", code=2)

@@ -36,6 +36,9 @@ from tests.clients.gateways import SCRIPTED_ENGINE, Gateway
 
 HERE: Final = Path(__file__).resolve().parent
 ROOT: Final = HERE.parents[1]
+MEASURED: Final = Path(
+    os.environ.get("BENCH_ROOT", ROOT)
+)  # the checkout whose gateway is run: see compare.py
 STAMPING_ENGINE: Final = HERE / "stamping_engine.py"
 CLIENT: Final = HERE / "load_client.py"
 RELAY: Final = HERE / "bare_relay.py"
@@ -89,6 +92,7 @@ def gateway(engine: Path, slots: int, **environment: str) -> Iterator[tuple[int,
                 "COLI_MAX_CONNECTIONS_PER_IP": "0",
                 **environment,
             },
+            root=MEASURED,
         )
         try:
             yield int(served.url.rpartition(":")[2]), psutil.Process(served.process.pid)

@@ -23,7 +23,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+# the checkout whose build is measured: see compare.py
+sys.path.insert(0, os.environ.get("BENCH_ROOT", str(Path(__file__).resolve().parents[2])))
 
 from generated import commands, frames, limits
 

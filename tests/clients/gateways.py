@@ -19,11 +19,12 @@ START_SECONDS = 60
 class Gateway:
     """One running `coli serve`. ``url`` is where it listens."""
 
-    def __init__(self, *arguments: str, environment: dict[str, str] | None = None) -> None:
+    def __init__(self, *arguments: str, environment: dict[str, str] | None = None, root: Path = ROOT) -> None:
+        """``root``: the checkout whose build is run."""
         command = [sys.executable, "-m", "server.cli", "serve", "--port", "0", *arguments]
         self.process = subprocess.Popen(
             command,
-            cwd=ROOT,
+            cwd=root,
             env={**os.environ, **(environment or {})},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
