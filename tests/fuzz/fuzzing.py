@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,6 +75,21 @@ def run(target: str, command: list[str], corpus: Path, seconds: int) -> Outcome:
     return Outcome(target, int(counts[-1]) if counts else 0, "" if done.returncode == 0 else said[-3000:])
 
 
+def native_engine(directory: Path, seconds: int) -> Outcome | str:
+    """Mutated commands at the native engine's stdin, under AddressSanitizer and UBSan."""
+    from engine.native.build import BuildError
+    from tests.engine.checkpoints import RECIPES, write_checkpoint
+    from tests.native.sanitized import build_sanitized, fuzz
+
+    try:
+        program = build_sanitized(directory)
+    except BuildError as error:
+        return f"native engine: skipped, {str(error)[:300]}"
+    model = write_checkpoint(directory / "model", RECIPES["llama"])
+    tried, failure = fuzz(program, model, int(time.time()), sys.maxsize, seconds)
+    return Outcome("native engine", tried, failure)
+
+
 def run_all(seconds: int) -> Iterator[Outcome | str]:
     """Every target that can run here, one after the other; for the others a line that says why not."""
     with tempfile.TemporaryDirectory(prefix="fuzz-") as name:
@@ -90,3 +106,4 @@ def run_all(seconds: int) -> Iterator[Outcome | str]:
             corpus.mkdir()
             seeds(corpus)
             yield run(target, command, corpus, seconds)
+        yield native_engine(directory / "native", seconds)

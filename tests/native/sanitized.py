@@ -93,6 +93,24 @@ def feed(program: Path, directory: Path, data: bytes) -> str:
     return f"malformed output: {faults or ended}" if faults or ended else ""
 
 
+def build_plain(directory: Path) -> Path:
+    """The engine without the vectors that valgrind may not know; raises BuildError."""
+    return compile_program(directory / "colibri-engine-plain", sources(), ("-O1", "-g"))
+
+
+def valgrind(program: Path, directory: Path, data: bytes, threads: int) -> str:
+    """Run the engine on an input under valgrind; what was wrong, or nothing. Memory lost counts as wrong."""
+    tool = ["valgrind", "--quiet", f"--error-exitcode={FOUND}", "--leak-check=full"]
+    tool += ["--errors-for-leak-kinds=definite,possible"]
+    environment = {**os.environ, "SNAP": str(directory), "KV_SLOTS": "8", "SEED": "1"}
+    environment["OMP_NUM_THREADS"] = str(threads)
+    done = subprocess.run(
+        [*tool, str(program), "0"], input=data, env=environment, capture_output=True, timeout=300, check=False
+    )
+    words = done.stderr.decode(errors="replace")
+    return "" if done.returncode == 0 else f"exit code {done.returncode}: {words[-3000:]}"
+
+
 def fuzz(program: Path, directory: Path, seed: int, rounds: int, seconds: float) -> tuple[int, str]:
     """(inputs tried, description of the first failure or nothing): at most `rounds` inputs and `seconds`."""
     end = time.monotonic() + seconds

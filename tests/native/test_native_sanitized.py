@@ -1,17 +1,18 @@
-"""The native engine under the sanitizers: a fixed set of mutated inputs, and the ways a launch is refused.
+"""The native engine under the sanitizers, on a fixed set of mutated inputs, and under valgrind.
 
 `python -m tests.native.sanitized` runs the whole conformance suite, or fuzzes for as long as one likes.
 """
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from engine.native.build import BuildError
 from tests.engine.checkpoints import RECIPES, write_checkpoint
-from tests.native.sanitized import COMMANDS, build_sanitized, feed, fuzz
+from tests.native.sanitized import COMMANDS, build_plain, build_sanitized, feed, fuzz, valgrind
 
 SEED = 7
 ROUNDS = 60
@@ -37,3 +38,14 @@ def test_every_command_is_clean(program: Path, directory: Path) -> None:
 
 def test_mutated_commands_are_clean(program: Path, directory: Path) -> None:
     assert fuzz(program, directory, SEED, ROUNDS, 40.0)[1] == ""
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_valgrind_finds_nothing(threads: int, directory: Path, tmp_path: Path) -> None:
+    if shutil.which("valgrind") is None:
+        pytest.skip("valgrind is not installed")
+    try:
+        program = build_plain(tmp_path)
+    except BuildError as error:
+        pytest.skip(str(error)[:300])
+    assert valgrind(program, directory, b"".join(COMMANDS), threads) == ""
