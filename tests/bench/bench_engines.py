@@ -28,7 +28,7 @@ sys.path.insert(0, str(ROOT))
 
 from engine.native.build import build  # noqa: E402
 from engine.reference.checkpoint import Checkpoint  # noqa: E402
-from tests.engine.bench_reference import EngineRounds, endless_copy  # noqa: E402
+from tests.bench.bench_reference import EngineRounds, endless_copy  # noqa: E402
 from tests.engine.checkpoints import RECIPES, tensor_shapes, write_checkpoint, write_safetensors  # noqa: E402
 from tests.engine.engine_process import EngineProcess  # noqa: E402
 
