@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import os
 import sys
@@ -16,7 +17,9 @@ import pytest
 
 from generated.families import FAMILIES
 from server.scheduler import Availability
-from server.wire.events import Submission
+from server.wire.connection import Connection, Deadlines
+from server.wire.events import ConnectionLost, EngineReady, Outgoing, Submission, TelemetryFrame
+from server.wire.inflight import Request
 from server.wire.process import EngineLaunch
 from server.wire.requests import EngineClient
 from server.wire.supervisor import EngineTimeouts
@@ -204,6 +207,75 @@ class Bench:
         sink = self.run()
         assert (sink.outcome, sink.text) == (("done", 2), "Héllo".encode())
         assert self.client.in_flight == 0
+
+
+class Wire:
+    """A ready connection with its clock, its sinks delivered to at once, and everything it wrote."""
+
+    ACCEPT = 30.0
+    STALL = 600.0
+
+    def __init__(self, new_sink: Callable[[], Any], *, honours_stop: bool = True, ready: bool = True) -> None:
+        self.now = 0.0
+        self.connection = Connection(
+            itertools.count(1), Deadlines(accept=self.ACCEPT, stall=self.STALL), honours_stop=honours_stop
+        )
+        self.messages: list[Outgoing] = []
+        self.engine_events: list[Any] = []
+        self._new_sink = new_sink
+        if ready:
+            self.feed(b"a banner\n\x01\x01READY\x01\x01\nSTAT 0 0.0 0.0 1.0\n")
+            assert self.engine_events == [EngineReady()]
+            self.engine_events.clear()
+
+    def settle(self) -> None:
+        """What an owner does after every call."""
+        self.messages += self.connection.take_outgoing()
+        for event in self.connection.take_events():
+            if isinstance(event, (ConnectionLost, EngineReady, TelemetryFrame)):
+                self.engine_events.append(event)
+            else:
+                event.deliver()
+
+    def feed(self, data: bytes) -> None:
+        self.connection.receive_data(data, self.now)
+        self.settle()
+
+    def submit(self, prompt: bytes = b"hi", **changes: Any) -> tuple[Request, Any]:
+        values = {"slot": 0, "max_tokens": 16, "temperature": 0.7, "top_p": 0.9, **changes}
+        sink = self._new_sink()
+        request = self.connection.submit(Submission(prompt, **values), sink, self.now)
+        self.settle()
+        return request, sink
+
+    def stop(self, request: Request) -> None:
+        self.connection.stop(request, self.now)
+        self.settle()
+
+    def cancel(self, request: Request) -> None:
+        self.connection.cancel(request, self.now)
+        self.settle()
+
+    def pass_time(self, seconds: float) -> None:
+        self.now += seconds
+        self.connection.check(self.now)
+        self.settle()
+
+    def written(self) -> bytes:
+        """Everything written since the last call."""
+        data = b"".join(message.data for message in self.messages)
+        self.messages.clear()
+        return data
+
+
+@pytest.fixture
+def wire() -> Wire:
+    return Wire(RecordingSink)
+
+
+@pytest.fixture
+def new_wire() -> Callable[..., Wire]:
+    return lambda **options: Wire(RecordingSink, **options)
 
 
 @pytest.fixture
