@@ -153,6 +153,8 @@ class SchedulerCore:
 
         QUEUE_TIMEOUT, or ENGINE_UNAVAILABLE while there is no engine.
         """
+        if not self.waiting:
+            return []
         due = [ticket for ticket in self.waiting if ticket.deadline <= now]
         state = (
             TicketState.QUEUE_TIMEOUT
@@ -217,7 +219,7 @@ class SchedulerCore:
     def _admit(self, now: float) -> list[Ticket]:
         """Give free slots to waiters in arrival order; each gets its own slot or the lowest one left."""
         admitted: list[Ticket] = []
-        if self.availability is not Availability.READY or self.closed:
+        if not self.waiting or self.availability is not Availability.READY or self.closed:
             return admitted
         for ticket in list(self.waiting):
             if not self.free:

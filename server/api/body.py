@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any
+from typing import Any, Final
 
 from generated import errors
 from server.strict_json import has_lone_surrogate, is_too_deep
@@ -27,7 +27,7 @@ def read_object(data: bytes) -> dict[str, Any]:
     if has_lone_surrogate(text):
         raise errors.malformed_body(reason="it holds a lone surrogate")
     try:
-        value = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite_float)
+        value = _decode(text)
     except json.JSONDecodeError as fault:
         raise errors.malformed_body(reason=f"{fault.msg} at character {fault.pos}") from None
     except (ValueError, RecursionError) as fault:
@@ -35,6 +35,9 @@ def read_object(data: bytes) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise errors.malformed_body(reason="the top level is not an object")
     return value
+
+
+_BYTE_ORDER_MARK: Final = "\ufeff"
 
 
 class _NotFinite(ValueError):
@@ -50,6 +53,16 @@ def _finite_float(text: str) -> float:
     if not math.isfinite(number):
         raise _NotFinite("a number is out of range")
     return number
+
+
+_decoder = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite_float)
+
+
+def _decode(text: str) -> Any:
+    """What json.loads does, whose decoder is made anew for each text."""
+    if text.startswith(_BYTE_ORDER_MARK):
+        raise json.JSONDecodeError("Unexpected UTF-8 BOM (decode using utf-8-sig)", text, 0)
+    return _decoder.decode(text)
 
 
 def _reason(fault: Exception) -> str:

@@ -43,6 +43,7 @@ class KeepaliveTimer:
         self._streams: set[Kept] = set()
         self._thread: threading.Thread | None = None
         self._closed = False
+        self._asleep = False
 
     def add(self, stream: Kept) -> None:
         """Start watching ``stream``."""
@@ -53,7 +54,7 @@ class KeepaliveTimer:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="keepalive", daemon=True)
                 self._thread.start()
-            elif len(self._streams) == 1:
+            elif self._asleep:
                 self._changed.notify()
 
     def remove(self, stream: Kept) -> None:
@@ -73,8 +74,7 @@ class KeepaliveTimer:
     def _run(self) -> None:
         while True:
             with self._changed:
-                while not self._streams and not self._closed:
-                    self._changed.wait()
+                self._await_stream_locked()
                 if self._closed:
                     return
                 pause = min(stream.last_write for stream in self._streams) + self._interval - self._clock()
@@ -82,6 +82,17 @@ class KeepaliveTimer:
                     self._changed.wait(max(pause, self._interval * _GRAIN))
                 streams = list(self._streams)
             self.write_due(streams)
+
+    def _await_stream_locked(self) -> None:
+        """A stream that comes within the first interval wants nothing before that is over, and so need not
+        wake this thread: it would compete with the first byte.
+        """
+        if not self._streams and not self._closed:
+            self._changed.wait(self._interval)
+        while not self._streams and not self._closed:
+            self._asleep = True
+            self._changed.wait()
+            self._asleep = False
 
     def write_due(self, streams: list[Kept]) -> None:
         """Write to those of ``streams`` that are due."""

@@ -100,9 +100,7 @@ class AccessLog:
     def write(self, record: AccessRecord) -> None:
         """Log one ended record."""
         if logger.isEnabledFor(logging.INFO):
-            # what logger.info does but for the search for its caller
-            line = self.line(record)
-            logger.handle(logging.LogRecord(logger.name, logging.INFO, __file__, 0, line, None, None))
+            logger.handle(_LogRecord(self.line(record)))
 
     def line(self, record: AccessRecord) -> str:
         """The text of the line, without time stamp when it is not JSON (the logging formatter adds one)."""
@@ -117,6 +115,18 @@ class AccessLog:
             stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now % 1 * 1000):03d}Z"
             return json.dumps({"time": stamp, "event": "request", **values}, separators=(",", ":"))
         return " ".join([f"{name}={_plain(v) if isinstance(v, str) else v}" for name, v in values.items()])
+
+
+class _LogRecord(logging.LogRecord):
+    """A finished line for the handlers, without a look at who calls, which thread and which process."""
+
+    _same_for_all: Final = vars(
+        logging.LogRecord("colibri.access", logging.INFO, __file__, 0, "", None, None)
+    )
+
+    def __init__(self, line: str) -> None:
+        now = time.time()
+        self.__dict__.update(self._same_for_all, msg=line, created=now, msecs=now % 1 * 1000)
 
 
 _find_unplain = re.compile(r"[^!#-~]").search

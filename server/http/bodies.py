@@ -23,6 +23,8 @@ class Buffer(Protocol):
 
     def getfile(self) -> BinaryIO: ...
 
+    def get(self) -> bytes: ...
+
     def close(self) -> None: ...
 
     def __len__(self) -> int: ...
@@ -39,6 +41,9 @@ class Discarded:
 
     def getfile(self) -> BinaryIO:
         return BytesIO()
+
+    def get(self) -> bytes:
+        return b""
 
     def close(self) -> None:
         pass
@@ -73,6 +78,10 @@ class FixedBody:
 
     def getfile(self) -> BinaryIO:
         return self._buffer.getfile()
+
+    def whole(self) -> bytes:
+        """The bytes of the body so far."""
+        return self._buffer.get()
 
     def getbuf(self) -> Buffer:
         return self._buffer
@@ -157,6 +166,10 @@ class ChunkedBody:
 
     def getfile(self) -> BinaryIO:
         return self._buffer.getfile()
+
+    def whole(self) -> bytes:
+        """The bytes of the body so far."""
+        return self._buffer.get()
 
     def getbuf(self) -> Buffer:
         return self._buffer

@@ -238,6 +238,9 @@ class Channel:
     def respond(self, exchange: Exchange, head: Head, body: Sequence[bytes]) -> None:
         """Send a whole answer and, unless its request is still being drained, end the exchange. ``body``
         comes in pieces.
+
+        The books are closed first: once the answer is sent, the client's next request may want the
+        interpreter.
         """
         size = sum(map(len, body))
         with self.lock:
@@ -247,23 +250,23 @@ class Channel:
             exchange.record.status = head.status
             if not head.bodiless:
                 exchange.record.bytes_sent += size
+            request = self._reader.request
+            early = (
+                self.phase is Phase.READING
+                and head.keep_alive
+                and request is not None
+                and not request.completed
+            )  # then the exchange ends when the body is drained
+            if not early:
+                exchange.complete(None)
             if head.bodiless or size > _COPIED:
                 self.send_locked(head.data)
                 for piece in () if head.bodiless else body:
                     self.send_locked(piece)
             else:
                 self.send_locked(b"".join((head.data, *body)))
-            request = self._reader.request
-            if (
-                self.phase is Phase.READING
-                and head.keep_alive
-                and request is not None
-                and not request.completed
-            ):
-                return  # early answer: the exchange ends when the body is drained
-            ended = self.end_locked(exchange, keep_alive=head.keep_alive)
-        if ended:
-            exchange.complete(None)
+            if not early:
+                self.end_locked(exchange, keep_alive=head.keep_alive)
 
     def send_locked(self, data: bytes) -> int:
         """Send or keep ``data``; returns the bytes pending. Needs the lock.

@@ -238,7 +238,7 @@ class Exchange:
         self._channel.ended(self, CANCELLED)
 
     def complete(self, outcome: str | None) -> None:
-        """The answer was handed over to the socket."""
+        """The answer is known to its last byte and about to be handed over to the socket, or was."""
         self.client._answered()
         self._channel.ended(self, outcome)
 
@@ -318,11 +318,10 @@ class ResponseStream:
             last = self._framed(data) if data else self._take_head()
             if self._chunked and not self._bodiless:
                 last += LAST_CHUNK
+            self._exchange.complete(outcome)  # before it is sent: see Channel.respond
             if last:
                 self._channel.send_locked(last)
-            ended = self._channel.end_locked(self._exchange, keep_alive=self._keep_alive)
-        if ended:
-            self._exchange.complete(outcome)
+            self._channel.end_locked(self._exchange, keep_alive=self._keep_alive)
 
     def fail(self) -> None:
         """End the answer so that the client sees a cut transfer: no terminating chunk, connection closed. A

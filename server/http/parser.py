@@ -283,6 +283,10 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]  # waitress has no
         """The body as received, for reading from its start."""
         return self.body.getfile() if self.body is not None else Discarded().getfile()
 
+    def body_bytes(self) -> bytes:
+        """The body as received, whole."""
+        return self.body.whole() if self.body is not None else b""
+
     def close(self) -> None:
         """Free the body."""
         if self.body is not None:

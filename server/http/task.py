@@ -85,9 +85,6 @@ class Task:
         headers["CONTENT_LENGTH"] = str(size)
         return True
 
-    def _body(self) -> BinaryIO:
-        return self._decoded if self._decoded is not None else self._request.get_body_stream()
-
     def _close(self) -> None:
         self._request.close()
         if self._decoded is not None:
@@ -126,7 +123,8 @@ class HandlerTask(Task):
             self._handle()
 
     def _handle(self) -> None:
-        self._work = self._handler(self._exchange, self._body().read())
+        body = self._request.body_bytes() if self._decoded is None else self._decoded.read()
+        self._work = self._handler(self._exchange, body)
         if self._work is None:
             self._require_answer()
 
@@ -196,7 +194,7 @@ class WsgiTask(Task):
             "SERVER_SOFTWARE": SERVER_NAME,
             "wsgi.version": (1, 0),
             "wsgi.url_scheme": request.url_scheme,
-            "wsgi.input": self._body(),
+            "wsgi.input": self._decoded or request.get_body_stream(),
             "wsgi.input_terminated": True,
             "wsgi.errors": sys.stderr,
             "wsgi.multithread": True,
