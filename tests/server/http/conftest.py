@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from server.http import ENVIRON_KEY, AccessRecord, Exchange, HttpConfig, HttpServer, Route
+from server.http import ENVIRON_KEY, AccessRecord, Exchange, Handler, HttpConfig, HttpServer, Route
 
 PATIENCE = 5.0  # seconds after which something that should happen is a failure
 
@@ -167,13 +167,18 @@ class Client:
 class Site:
     """A running server; ``requests`` is what the application saw, ``exchanges`` those parked by /hold."""
 
-    def __init__(self, config: HttpConfig) -> None:
+    def __init__(self, config: HttpConfig, handlers: dict[str, Handler] | None = None) -> None:
+        """``handlers`` by the path they answer POST on."""
         self.requests: list[tuple[str, str, bytes]] = []
         self.exchanges: queue.Queue[Exchange] = queue.Queue()
         self.records: queue.Queue[AccessRecord] = queue.Queue()
         self.begun = 0
         self.log_lines: list[str] = []
-        self.server = HttpServer(self._application, dataclasses.replace(config, observer=self))
+        self.server = HttpServer(
+            self._application,
+            dataclasses.replace(config, observer=self),
+            {("POST", path): handler for path, handler in (handlers or {}).items()},
+        )
         self.port = int(self.server.effective_port)
         self.thread = threading.Thread(target=self.server.run, name="http-io")
         self.thread.start()
@@ -264,8 +269,8 @@ def serve() -> Iterator[Callable[..., Site]]:
     """Start a server with some settings changed; stopped after the test."""
     sites: list[Site] = []
 
-    def start(**changes: object) -> Site:
-        site = Site(dataclasses.replace(CONFIG, **changes))
+    def start(handlers: dict[str, Handler] | None = None, **changes: object) -> Site:
+        site = Site(dataclasses.replace(CONFIG, **changes), handlers)
         sites.append(site)
         return site
 
