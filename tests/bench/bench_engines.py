@@ -6,14 +6,16 @@ Rounds of all parties alternate and the best round of each counts, so that a bus
 a very busy one, tokens per second of the engine's processor time are steadier than those of the clock. All
 decode the same 17 prompt tokens and never end early. The native engine runs twice: with the weights as the
 checkpoint stores them (16 bits for the embedded model) and with the same weights written out as 32 bits.
-`--large` adds a randomly initialised model of 50 million parameters and what a plain read of memory makes
-possible there: one token reads every weight once.
+Beneath the table is what the arithmetic allows: no batch can pass the most multiply-adds of a thread, however
+little memory it reads. `--large` adds a randomly initialised model of 50 million parameters and what a plain
+read of memory makes possible there: one token reads every weight once.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 import sys
 import tempfile
 from contextlib import ExitStack
@@ -26,9 +28,9 @@ import numpy as np
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from engine.native.build import build  # noqa: E402
+from engine.native.build import build, compile_program  # noqa: E402
 from engine.reference.checkpoint import Checkpoint  # noqa: E402
-from tests.bench.bench_reference import EngineRounds, endless_copy  # noqa: E402
+from tests.bench.bench_reference import PROMPT_TOKENS, EngineRounds, endless_copy  # noqa: E402
 from tests.engine.checkpoints import RECIPES, tensor_shapes, write_checkpoint, write_safetensors  # noqa: E402
 from tests.engine.engine_process import EngineProcess  # noqa: E402
 
@@ -80,6 +82,24 @@ def read_speed(size: int) -> float:
     return best
 
 
+def multiply_add_speed(scratch: Path) -> float:
+    """Multiply-adds/s of 32-bit floats that one thread can do without touching memory."""
+    program = compile_program(scratch / "multiply_adds", [Path(__file__).with_name("multiply_adds.c")])
+    return float(subprocess.run([program], capture_output=True, text=True, check=True).stdout)
+
+
+def multiply_adds(directory: Path, positions: float) -> int:
+    """Multiply-adds of one token: one for each weight of a matrix, and attention over `positions`."""
+    config = json.loads((directory / "config.json").read_text(encoding="utf-8"))
+    shapes = tensor_shapes({"attention_bias": False, "tie_word_embeddings": False, **config})
+    matrices = {name: shape for name, shape in shapes.items() if len(shape) == 2}
+    embedding = matrices.pop("model.embed_tokens.weight")
+    if config.get("tie_word_embeddings"):
+        matrices["head"] = embedding
+    heads = config["num_hidden_layers"] * config["num_attention_heads"] * config["head_dim"]
+    return sum(int(np.prod(shape)) for shape in matrices.values()) + int(2 * heads * positions)
+
+
 def processor_seconds(pid: int) -> float:
     """Processor time of a process so far; 0 where /proc does not tell."""
     try:
@@ -113,7 +133,7 @@ class Party:
 
 def run_rounds(programs: dict[str, tuple[list[str], Path]], threads: int, tokens: int) -> list[Party]:
     """All parties, measured in alternation."""
-    settings = {"KV_SLOTS": str(max(BATCHES)), "OMP_NUM_THREADS": str(threads)}
+    settings = {"KV_SLOTS": str(max(BATCHES)), "OMP_NUM_THREADS": str(threads or "")}
     with ExitStack() as stack:
         parties = [
             Party(name, stack.enter_context(EngineProcess(command, directory, settings)), tokens)
@@ -146,7 +166,7 @@ def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--model", type=Path, default=ROOT / "engine" / "nano" / "model")
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=1, help="0: what each engine chooses by itself")
     parser.add_argument("--tokens", type=int, default=200)
     parser.add_argument("--large", action="store_true", help="the model of 50 million parameters too")
     options = parser.parse_args()
@@ -157,7 +177,8 @@ def main() -> None:
             (place / name).mkdir()
         stored = endless_copy(options.model, place / "stored")
         wide = wide_copy(options.model, place / "wide")
-        print(f"greedy decoding, {options.threads} thread(s), {options.model.name}")
+        threads = f"{options.threads} thread(s)" if options.threads else "threads as the engines choose"
+        print(f"greedy decoding, {threads}, {options.model.name}")
         print_table(
             run_rounds(
                 {
@@ -168,6 +189,12 @@ def main() -> None:
                 options.threads,
                 options.tokens,
             )
+        )
+        peak = multiply_add_speed(place)
+        needed = multiply_adds(options.model, PROMPT_TOKENS + options.tokens / 2)
+        print(
+            f"\none thread does {peak / 1e9:.1f} G multiply-adds/s at most, a token needs {needed / 1e6:.2f} M: "
+            f"{peak / needed:,.0f} tokens/s at most"
         )
         if options.large:
             programs: dict[str, tuple[list[str], Path]] = {}
