@@ -13,6 +13,7 @@ import logging
 import signal
 import sys
 import threading
+import time
 from collections.abc import Mapping
 from logging.handlers import MemoryHandler
 from types import FrameType
@@ -181,8 +182,19 @@ class _Log:
 
 
 class _TextLines(logging.Formatter):
+    """Times like logging's own, each second of them formatted once."""
+
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s %(message)s")
+        self._second = (0, "")
+
+    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:
+        second, text = self._second
+        if second != int(record.created):
+            second = int(record.created)
+            text = time.strftime(self.default_time_format, self.converter(second))
+            self._second = second, text
+        return f"{text},{int(record.msecs):03d}"
 
 
 class _JsonLines(logging.Formatter):

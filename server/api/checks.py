@@ -51,23 +51,24 @@ class Order:
         """``order`` is its name in the spec."""
         self._environment = environment
         self._absent: Values = {}
-        self._steps: list[tuple[str, Field | None]] = []
-        """Fields by name, and hooks, which have no field."""
+        self._steps: list[tuple[str, Field | None, bool]] = []
+        """Fields by name, and whether to ask even where the body has none; hooks have no field."""
         for step in ENDPOINTS[endpoint].orders[order]:
             if isinstance(step, Hook):
-                self._steps.append((step.name, None))
-            else:
-                self._steps.append((step.name, step))
-                if _stands_alone(step):
-                    self._absent[step.name] = step.check({}, environment)
+                self._steps.append((step.name, None, True))
+                continue
+            alone = _stands_alone(step)
+            self._steps.append((step.name, step, not alone))
+            if alone:
+                self._absent[step.name] = step.check({}, environment)
 
     def run(self, body: Mapping[str, Any], hooks: Mapping[str, HookHandler]) -> Values:
         """Walk the order over ``body`` and return the values. Raises the ApiError of the first fault."""
         values = self._absent.copy()
-        for name, field in self._steps:
+        for name, field, always in self._steps:
             if field is None:
                 hooks[name](values)
-            elif name in body or name not in self._absent:
+            elif always or name in body:
                 values[name] = field.check(body, self._environment)
         return values
 

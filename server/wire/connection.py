@@ -29,14 +29,13 @@ from server.wire.events import (
     ConnectionLost,
     EngineReady,
     Event,
-    Outgoing,
     Sink,
     Submission,
     TelemetryFrame,
     caused,
-    write_failure,
 )
 from server.wire.inflight import InFlight, Request
+from server.wire.outgoing import Outgoing, write_failure
 
 log = logging.getLogger(__name__)
 

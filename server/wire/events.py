@@ -14,7 +14,6 @@ from generated import commands
 if TYPE_CHECKING:
     from generated.errors import ApiError
     from generated.frames import Data, Done, Echo, Frame, Tool
-    from server.wire.inflight import Request
 
 
 @dataclass(frozen=True)
@@ -205,20 +204,3 @@ class ConnectionLost(NamedTuple):
 
 EngineEvent = EngineReady | TelemetryFrame | ConnectionLost
 Event = RequestEvent | EngineEvent
-
-
-class Outgoing(NamedTuple):
-    """One message to be written to the engine.
-
-    ``kind`` is the command word a write failure is named after. ``request`` is the one such a failure is
-    reported to, None for a message that is only a courtesy to the engine.
-    """
-
-    kind: str
-    request: Request | None
-    data: bytes
-
-
-def write_failure(kind: str) -> str:
-    """The named failure of a command that could not be written (wire.md section 2)."""
-    return f"failed to write {kind} to the engine"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 
-from server.wire.events import Outgoing
+from server.wire.outgoing import Outgoing
 
 
 class OutboxFailure(Exception):

@@ -18,8 +18,9 @@ import pytest
 from generated.families import FAMILIES
 from server.scheduler import Availability
 from server.wire.connection import Connection, Deadlines
-from server.wire.events import ConnectionLost, EngineReady, Outgoing, Submission, TelemetryFrame
+from server.wire.events import ConnectionLost, EngineReady, Submission, TelemetryFrame
 from server.wire.inflight import Request
+from server.wire.outgoing import Outgoing
 from server.wire.process import EngineLaunch
 from server.wire.requests import EngineClient
 from server.wire.supervisor import EngineTimeouts

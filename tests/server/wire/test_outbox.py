@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from server.wire.events import Outgoing
 from server.wire.outbox import Outbox, OutboxFailure
+from server.wire.outgoing import Outgoing
 
 
 class Pipe:
