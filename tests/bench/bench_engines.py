@@ -193,8 +193,8 @@ def main() -> None:
         peak = multiply_add_speed(place)
         needed = multiply_adds(options.model, PROMPT_TOKENS + options.tokens / 2)
         print(
-            f"\none thread does {peak / 1e9:.1f} G multiply-adds/s at most, a token needs {needed / 1e6:.2f} M: "
-            f"{peak / needed:,.0f} tokens/s at most"
+            f"\none thread does {peak / 1e9:.1f} G multiply-adds/s at most, a token needs "
+            f"{needed / 1e6:.2f} M: {peak / needed:,.0f} tokens/s at most"
         )
         if options.large:
             programs: dict[str, tuple[list[str], Path]] = {}
