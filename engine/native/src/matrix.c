@@ -5,13 +5,14 @@
 
 #include "base.h"
 
-#define GROUP_PANELS 4u
-
-// Panels computed side by side: as many as leave registers for the sums of all rows.
+// Panels stored side by side, and how many of them are computed together: as many as leave registers for the sums of
+// all rows. With AVX-512 that is the whole group, so that any number of rows reads the weights once, in order.
 #if defined(__AVX512F__)
-#define FEW_ROWS_PANELS 4
-#define MANY_ROWS_PANELS 2
+#define GROUP_PANELS 3u
+#define FEW_ROWS_PANELS 3
+#define MANY_ROWS_PANELS 3
 #else
+#define GROUP_PANELS 4u
 #define FEW_ROWS_PANELS 2
 #define MANY_ROWS_PANELS 1
 #endif
