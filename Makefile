@@ -29,9 +29,10 @@ $(VENV)/.runtime: pyproject.toml | $(BIN)/python
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[build]'
 	@touch $@
 
+# not compiled here, on one core: what the tests import of it is compiled by them, on both
 $(VENV)/.development: pyproject.toml | $(BIN)/python
 	@echo "installing the project and its test tools into $(VENV) …"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[build,dev,clients]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable '.[build,dev,clients]'
 	@touch $@ $(VENV)/.runtime
 
 clean:

@@ -7,6 +7,9 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from invoke.context import Context
@@ -17,8 +20,12 @@ ROOT = Path(__file__).parent
 PYTHON = sys.executable
 BIN = Path(PYTHON).parent
 CODE = "codegen generated engine server tests tasks.py"
-TYPED = "codegen generated engine server"
-QUIET = {"PYTHONDONTWRITEBYTECODE": "1", "NO_MKDOCS_2_WARNING": "1"}
+TYPE_CHECK = f"{BIN}/mypy codegen generated engine server"
+
+
+def environment() -> dict[str, str]:
+    """Ours, and Python may keep what it compiled: the tests start hundreds of processes of one code."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def run(c: Context, command: str) -> None:
@@ -26,9 +33,32 @@ def run(c: Context, command: str) -> None:
 
     It writes straight to our own streams, so that what it says keeps its order.
     """
-    done = subprocess.run(shlex.split(command), cwd=ROOT, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
+    done = subprocess.run(shlex.split(command), cwd=ROOT, env=environment())
     if done.returncode:
         raise Exit(code=done.returncode)
+
+
+@contextmanager
+def meanwhile(command: str) -> Iterator[None]:
+    """Run ``command`` beside the body; what it says comes after the body's words, and its failure is ours.
+
+    When the body fails before it has ended, it is ended and says nothing.
+    """
+    words = shlex.split(command)
+    with tempfile.TemporaryFile() as said:
+        process = subprocess.Popen(words, cwd=ROOT, env=environment(), stdout=said, stderr=subprocess.STDOUT)
+        try:
+            yield
+            process.wait()
+        finally:
+            ended = process.poll() is not None
+            process.kill()
+            process.wait()
+            if ended:
+                said.seek(0)
+                print(f"{Path(words[0]).name}: {said.read().decode(errors='replace').strip()}", flush=True)
+    if process.returncode:
+        raise Exit(code=process.returncode)
 
 
 @task
@@ -43,13 +73,18 @@ def check(c: Context) -> None:
     run(c, f"{PYTHON} -m codegen check")
 
 
-@task
-def lint(c: Context) -> None:
-    """Lint the spec and the code, and check the types."""
+def quick_checks(c: Context) -> None:
+    """What is said within seconds: lint of the spec and of the code."""
     run(c, f"{PYTHON} -m codegen lint")
     run(c, f"{BIN}/ruff check {CODE}")
     run(c, f"{BIN}/ruff format --check {CODE}")
-    run(c, f"{BIN}/mypy {TYPED}")
+
+
+@task
+def lint(c: Context) -> None:
+    """Lint the spec and the code, and check the types."""
+    with meanwhile(TYPE_CHECK):
+        quick_checks(c)
 
 
 @task(help={"against": "a released model or a git revision; the last release when absent"})
@@ -66,11 +101,13 @@ def diff(c: Context, against: str = "") -> None:
     },
 )
 def run_tests(c: Context, all: bool = False, only: str = "") -> None:
-    """Run the test suite on both cores."""
-    if all:
-        lint(c)
-        check(c)
-    run(c, f"{BIN}/pytest -n 2 --dist loadgroup {only}".strip())
+    """Run the test suite, in three processes on two cores: many a test waits for another process."""
+    with ExitStack() as beside:
+        if all:
+            beside.enter_context(meanwhile(TYPE_CHECK))
+            quick_checks(c)
+            check(c)
+        run(c, f"{BIN}/pytest -n 3 --dist loadgroup {only}".strip())
 
 
 @task
