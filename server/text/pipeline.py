@@ -23,6 +23,7 @@ from server.text.pieces import ContentDelta, Piece, ReasoningDelta, StopMatched
 from server.text.reasoning import MARKERS as REASONING_MARKERS
 from server.text.reasoning import ReasoningSplitter
 from server.text.stop import StopFilter
+from server.text.tools import TAGS as TOOL_TAGS
 from server.text.tools import ToolSplitter
 from server.text.utf8 import Utf8Decoder
 
@@ -34,6 +35,11 @@ _LONGEST_WAITING = 32
 """Characters of a marker that may wait outside the stages: what waits is copied with every piece."""
 _LONGEST_TAKEN_BACK = 3
 """Characters that may be taken back from the stages: they are looked at twice."""
+
+
+_TAG_BEGINNINGS = frozenset(
+    tag[:length] for tag in (*REASONING_MARKERS, *TOOL_TAGS) for length in range(1, len(tag))
+)
 
 
 class Thinking(Enum):
@@ -52,7 +58,7 @@ class Pipeline:
 
     __slots__ = (
         "_again",
-        "_again_kind",
+        "_again_does",
         "_announced",
         "_beginnings",
         "_beginnings_by_kind",
@@ -60,14 +66,15 @@ class Pipeline:
         "_decoder",
         "_find_special",
         "_length_limited",
+        "_markers",
         "_passed",
+        "_past",
         "_plain",
         "_reasoning",
         "_recent",
         "_state",
         "_stop",
         "_stop_heads",
-        "_swallow",
         "_tools",
         "_waiting",
     )
@@ -98,7 +105,7 @@ class Pipeline:
         self._plain: type[ContentDelta] | type[ReasoningDelta] | None = (
             None  # what text nobody waits for becomes
         )
-        self._swallow: Callable[[str], None] | None = None  # where it goes inside the arguments of a call
+        self._past: Callable[[str], list[Piece]] | None = None  # where it goes inside a call
         self._passed = 0  # code points that took one of these ways since the stop filter last saw any
         self._waiting = (
             ""  # text no stage was fed: the beginning of a marker that starts where they hold nothing
@@ -108,8 +115,9 @@ class Pipeline:
         self._stop_heads = tuple(stop[: _LONGEST_WAITING + 1] for stop in stops)
         self._recent = ""  # the last of the text that was fed since the stages held nothing
         self._state: tuple[str, str, str] | None = None  # what each stage held after the last feeding
-        self._again = ""  # the piece that would change nothing in the stages and come out as it is
-        self._again_kind: type[ContentDelta] | type[ReasoningDelta] = ContentDelta
+        self._markers = (*self._stop_heads, *REASONING_MARKERS, *TOOL_TAGS)
+        self._again = ""  # a character that would leave the stages as they are
+        self._again_does: Callable[[str], list[Piece]] = lambda text: []
         self._cut_in_call = False
         self._announced = False
         self._length_limited = False
@@ -156,20 +164,24 @@ class Pipeline:
         if self._waiting:
             text = self._waiting + text
         elif text == self._again:
-            self._passed += len(text)
-            return [self._again_kind(text)]
+            self._passed += 1
+            return self._again_does(text)
         elif self._find_special(text) is None:
             if self._plain is not None:
                 self._passed += len(text)
                 return [self._plain(text)]
-            if self._swallow is not None:
+            if self._past is not None:
                 self._passed += len(text)
-                self._swallow(text)
-                return []
+                return self._past(text)
         if text in self._beginnings:
             self._waiting = text
             return []
-        self._waiting = ""
+        if self._waiting:
+            if self._plain is not None and (settled := self._settled(text)):
+                return [self._plain(settled)]
+            if self._past == self._into_call and (settled := self._settled(text)):
+                return self._into_call(settled)
+            self._waiting = ""
         return self._feed_slowly(text)
 
     def pass_by(self, data: bytes) -> bool:
@@ -188,7 +200,7 @@ class Pipeline:
             self._stop.skip(self._passed)
             self._passed = 0
         pieces = self._after_stop(self._stop.feed(text))
-        self._plain = self._swallow = None
+        self._plain = self._past = None
         self._beginnings = _NONE
         self._again = ""
         self._recent = (self._recent + text)[-_LONGEST_TAKEN_BACK:]
@@ -205,8 +217,8 @@ class Pipeline:
         held = "".join(state)
         if len(held) <= _LONGEST_TAKEN_BACK and self._recent.endswith(held):
             self._shorten(held)
-        if not self._beginnings and state == self._state and len(pieces) == 1:
-            self._repeat(text, pieces[0])
+        if not self._beginnings and state == self._state and len(text) == 1:
+            self._repeat(text, pieces, held)
         self._state = state
         return pieces
 
@@ -240,13 +252,54 @@ class Pipeline:
                 self._plain = ReasoningDelta
             elif tools is None or not tools.inside_call:
                 self._plain = ContentDelta
-            elif tools.swallowing:
-                self._swallow = tools.swallow
+            else:
+                self._past = self._into_call if tools.swallowing else self._to_tools
 
-    def _repeat(self, text: str, piece: Piece) -> None:
-        """The stages hold what they held before and gave `text` for `text`: they will again."""
-        if isinstance(piece, ContentDelta | ReasoningDelta) and piece.text == text:
-            self._again, self._again_kind = text, type(piece)
+    def _settled(self, waited: str) -> str:
+        """What all stages would give out of `waited`: the beginning of one marker that is more than that
+        since its last character. The rest waits on. Nothing when it takes the stages to tell: a marker may be
+        complete, or what is settled for the reasoning split may begin a tag that goes on behind a marker.
+        """
+        if len(waited) > len(self._waiting) + 1 or waited.endswith(self._markers):
+            return ""
+        place = len(waited)
+        found = self._find_special(waited, 1)
+        while found is not None:
+            if waited[found.start() :] in self._beginnings:
+                place = found.start()
+                if waited[max(waited.rfind("<", 0, place), 0) : place] in _TAG_BEGINNINGS:
+                    return ""
+                break
+            found = self._find_special(waited, found.end())
+        self._waiting = waited[place:]
+        self._passed += place
+        return waited[:place]
+
+    def _into_call(self, text: str) -> list[Piece]:
+        """Text without a tag where a call takes any."""
+        assert self._tools is not None
+        self._tools.swallow(text)
+        return []
+
+    def _to_tools(self, text: str) -> list[Piece]:
+        """Text without `<` where a call begins: the tool split alone tells."""
+        assert self._tools is not None
+        pieces: list[Piece] = list(self._tools.feed(text))
+        self._plain = self._past = None
+        self._shorten("")
+        return pieces
+
+    def _repeat(self, char: str, pieces: list[Piece], held: str) -> None:
+        """The stages hold what they held before `char`: of the text held one character went out or into the
+        open call, and the next `char` will do the same."""
+        if pieces:
+            piece = pieces[0]
+            if isinstance(piece, ContentDelta | ReasoningDelta) and piece.text == char:
+                kind = type(piece)
+                self._again, self._again_does = char, lambda text: [kind(text)]
+        elif self._tools is not None and self._tools.swallowing:
+            swallow, first = self._tools.swallow, (held + char)[0]
+            self._again, self._again_does = char, lambda text: swallow(first) or []
 
     def finish(self, *, length_limited: bool = False) -> list[Piece]:
         """End of input: everything still held. `length_limited` is DONE's flag."""
@@ -288,7 +341,8 @@ class Pipeline:
 @lru_cache(maxsize=64)
 def _beginnings(stop_heads: tuple[str, ...], reasoning: bool, tags: tuple[str, ...]) -> frozenset[str]:
     """What the stages hold wholly when it is fed to them while they hold nothing: the proper prefixes of
-    every marker that means something there, unless a stop sequence lies inside."""
+    every marker that means something there, unless another lies inside."""
     markers = (*stop_heads, *(REASONING_MARKERS if reasoning else ()), *tags)
     prefixes = {marker[:length] for marker in markers for length in range(1, len(marker))}
-    return frozenset(text for text in prefixes if not any(stop in text for stop in stop_heads))
+    whole = (*stop_heads, *REASONING_MARKERS, *TOOL_TAGS)
+    return frozenset(text for text in prefixes if not any(marker in text for marker in whole))

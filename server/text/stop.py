@@ -145,7 +145,7 @@ class StopFilter:
             self._blanks.append(text)
             return ""
         released: list[str] = []
-        offset = 0
+        offset = self._remove_leading_run(text) if len(text) > _LEADING_CHUNK else 0
         while offset < len(text) and self.leading:
             released.append(self._feed_leading(text[offset : offset + _LEADING_CHUNK]))
             offset += _LEADING_CHUNK
@@ -231,6 +231,23 @@ class StopFilter:
             self.leading = False
             released.extend(self._blanks)
             self._blanks.clear()
+
+    def _remove_leading_run(self, text: str) -> int:
+        """Remove leading matches at the beginning of `text`, as far as no later text can change them: up to
+        the returned place."""
+        if self._node is not self._root or self._best is not None:
+            return 0
+        by_length = sorted(self._stops, key=len, reverse=True)
+        match = re.compile(rf"\s*?(?:{'|'.join(map(re.escape, by_length))})").match
+        base, place = self._position, 0
+        while (found := match(text, place)) is not None and found.end() <= len(text) - self._longest:
+            place = found.end()
+            self.removed.append((self._blank_start, base + place))
+            self._blank_start = base + place
+        if place:
+            self._position = base + place
+            self._blanks.clear()
+        return place
 
     def _remove_leading(self) -> None:
         assert self._best is not None

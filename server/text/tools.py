@@ -35,7 +35,8 @@ _KEY_OPEN, _KEY_CLOSE = "<arg_key>", "</arg_key>"
 _VALUE_OPEN, _VALUE_CLOSE = "<arg_value>", "</arg_value>"
 
 _AFTER_NAME = (_KEY_OPEN, CLOSE)
-_IN_HEAD = (OPEN, CLOSE, _KEY_OPEN)
+TAGS = (OPEN, CLOSE, _KEY_OPEN)
+_IN_ARGUMENTS = (CLOSE,)
 
 
 def _proper_prefixes(tags: Iterable[str]) -> frozenset[str]:
@@ -44,10 +45,10 @@ def _proper_prefixes(tags: Iterable[str]) -> frozenset[str]:
 
 _OPEN_PREFIXES = _proper_prefixes((OPEN,))
 _CLOSE_PREFIXES = _proper_prefixes((CLOSE,))
-_HEAD_PREFIXES = _proper_prefixes(_IN_HEAD)
+_HEAD_PREFIXES = _proper_prefixes(TAGS)
 _match_name = re.compile(r"[A-Za-z0-9_.\-]*").match
 _match_blanks = re.compile(r"\s*").match
-_find_before_arguments = re.compile("|".join(map(re.escape, _IN_HEAD))).search
+_find_before_arguments = re.compile("|".join(map(re.escape, TAGS))).search
 _remove_argument_tags = re.compile(r"</?arg_(?:key|value)>").sub
 _LONGEST_TAG = len(CLOSE)
 
@@ -95,7 +96,7 @@ class ToolSplitter:
     def swallowing(self) -> bool:
         """True where a call takes any text without `<`, so that it may go to `swallow` when nothing is
         held."""
-        return self.waits_for is TAGS
+        return self.waits_for is TAGS or self.waits_for is _IN_ARGUMENTS
 
     def swallow(self, text: str) -> None:
         """`feed` for text without `<` while `swallowing`."""
@@ -267,14 +268,13 @@ class ToolSplitter:
         return ToolCall(name, arguments_json(pairs, signature))
 
 
-TAGS = (*_IN_HEAD, _KEY_CLOSE, _VALUE_OPEN, _VALUE_CLOSE)
 _WAITS_FOR = {
     "_outside": (OPEN,),
     "_before_name": (),
     "_in_name": _AFTER_NAME,
     "_strict_head": _AFTER_NAME,
     "_declared_head": TAGS,
-    "_in_arguments": TAGS,
+    "_in_arguments": _IN_ARGUMENTS,
 }
 
 

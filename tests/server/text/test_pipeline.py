@@ -94,7 +94,7 @@ def test_any_split_gives_the_same_reasoning_content_and_calls(
 
 @settings(max_examples=200)
 @given(
-    dense_texts([*FRAGMENTS, "<<<<", "aaaaaa", "aaab"]),
+    dense_texts([*FRAGMENTS, "<<<<", "aaaaaa", "aaab", "<tool_call>f<<<"]),
     st.sampled_from(Thinking),
     st.booleans(),
     st.booleans(),
