@@ -30,6 +30,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from generated import limits
 
 RENDER_SECONDS = 2.0
+
 _LARGEST_NUMBER_BITS = 4096
 _LARGEST_INDENT = 16
 _deadline: ContextVar[float] = ContextVar("deadline")

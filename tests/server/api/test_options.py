@@ -199,3 +199,25 @@ def test_section_3_the_model_is_judged_before_every_field(gateway: Any) -> None:
                 assert answer.error == (404, "model", "model_not_found")
             else:
                 assert answer.json["error"]["type"] == "not_found_error"
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"temperature": "x"}, (400, "invalid_request_error", "temperature", None)),
+        ({"n": 2}, (400, "invalid_request_error", "n", "unsupported_value")),
+        ({"best_of": 2}, (400, "invalid_request_error", "best_of", "unsupported_parameter")),
+        ({"model": "other"}, (404, "invalid_request_error", "model", "model_not_found")),
+    ],
+)
+def test_b125_an_error_has_the_four_keys_and_no_number_for_a_code(
+    gateway: Any, fields: dict[str, Any], expected: tuple[int, str, str, str | None]
+) -> None:
+    for path in PATHS:
+        answer = post(gateway, path, **fields)
+        assert list(answer.json) == ["error"]
+        error = answer.json["error"]
+        assert set(error) == {"message", "type", "param", "code"}
+        assert (answer.status, error["type"], error["param"], error["code"]) == expected
+        assert isinstance(error["message"], str)
+        assert error["message"]

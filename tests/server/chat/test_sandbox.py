@@ -120,7 +120,7 @@ def test_a_template_that_does_not_end_is_stopped(source: str) -> None:
     start = time.monotonic()
     with pytest.raises(TemplateFailure, match="ran longer"):
         rendered(source)
-    assert RENDER_SECONDS <= time.monotonic() - start < RENDER_SECONDS + 5
+    assert time.monotonic() - start >= RENDER_SECONDS
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,7 @@ def check_echo(answer, body: bytes) -> None:
     ],
 )
 def test_chunked_body_however_it_is_split(wire, body):
+    """B116: a chunked body is read whole, with extensions and trailers."""
     for step in (1, 2, 3, len(wire)):
         collected = BytesIO()
         receiver = ChunkedBody(Collector(collected))
@@ -173,6 +174,7 @@ def test_chunks_sent_bytewise(site, request_bytes):
     ],
 )
 def test_encoded_bodies(site, request_bytes, coding, packed):
+    """B118: gzip and deflate are decoded."""
     with site.connect() as client:
         for _ in range(2):
             client.send(request_bytes("POST", "/v1/completions", packed, content_encoding=coding))
@@ -191,6 +193,7 @@ def test_encoded_bodies(site, request_bytes, coding, packed):
 
 @pytest.mark.parametrize("coding", ["br", "zstd", "compress", "gzip, gzip", "x-gzip", "chunked", "*"])
 def test_other_encodings(site, request_bytes, coding):
+    """B118: any other coding is refused by name."""
     with site.connect() as client:
         seen = len(site.requests)
         client.send(
@@ -250,6 +253,7 @@ def test_limit_is_exact(site, request_bytes):
 @pytest.mark.parametrize("path", ["/v1/completions", "/v1/messages"])
 @pytest.mark.parametrize("length", [LIMIT + 1, 10**9, 10**40])
 def test_too_large_by_its_head_alone(site, request_bytes, path, length):
+    """B120: the refusal of a large body reaches the client before the connection ends."""
     head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n".encode()
     with site.connect() as client:
         client.send(head)

@@ -39,6 +39,7 @@ def test_no_request_line_in_time_is_closed_in_silence(serve, sent):
 
 @pytest.mark.parametrize("sent", [HEAD[:40], HEAD, HEAD + b"\r\n", HEAD + b"\r\n0123456789"])
 def test_incomplete_request_in_time_is_408(serve, sent):
+    """B119: a request that never comes whole is given up."""
     site = serve(read_deadline=0.2)
     with site.connect() as client:
         client.send(sent)
@@ -166,6 +167,7 @@ def test_client_that_does_not_read_shows_soon(serve, request_bytes):
 
 
 def test_slow_and_idle_clients_hold_no_worker(serve, request_bytes):
+    """B119: those that wait are served meanwhile."""
     site = serve(max_connections=100)
     slow = [site.connect() for _ in range(60)]
     for number, client in enumerate(slow):

@@ -39,6 +39,7 @@ def keyed(serve):
 
 
 def test_every_refusal_then_a_stream_then_json(keyed, request_bytes):
+    """B114: the body of a refused request is never taken for the next request line."""
     for pipelined in (False, True):
         with keyed.connect() as client:
             keyed.requests.clear()
@@ -117,6 +118,8 @@ def test_pipelined_requests_are_answered_in_order(site, request_bytes):
 
 
 class TestExpect:
+    """B117: 100 before the body is read, or the refusal at once; never one after the other."""
+
     def test_100_then_the_answer(self, site, request_bytes):
         whole = request_bytes("POST", "/v1/completions", b"hello", expect="100-Continue")
         with site.connect() as client:

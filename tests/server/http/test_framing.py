@@ -99,6 +99,7 @@ BAD_CHUNKS = {
 
 @pytest.mark.parametrize("name", BAD_HEADS)
 def test_doubtful_head(site, name):
+    """B115: what two readers could take for two different requests is refused with all behind it."""
     with site.connect() as client:
         seen = len(site.requests)
         client.send(BAD_HEADS[name] + SMUGGLED)
@@ -126,6 +127,7 @@ def test_doubtful_head_bytewise(site, name):
 
 @pytest.mark.parametrize("name", BAD_CHUNKS)
 def test_bad_chunking(site, name):
+    """B116: malformed chunks are refused, and the connection ends."""
     with site.connect() as client:
         seen = len(site.requests)
         client.send(CHUNKED + BAD_CHUNKS[name] + SMUGGLED)

@@ -119,6 +119,7 @@ def test_no_host_on_1_0_is_no_rebinding(site, ask):
     ],
 )
 def test_key(headers, accepted):
+    """B111: either credential being right suffices; the other may be wrong."""
     assert KeyGuard("k").accepts(headers) is accepted
 
 
@@ -237,6 +238,7 @@ def test_client_request_id(site, ask, sent, echoed):
 
 
 def test_cors_on_every_kind_of_answer(serve, request_bytes):
+    """B121: errors and streams carry the CORS headers as well."""
     site = serve(key="k")
     cases = [
         (request_bytes(origin=LISTED), 200),
@@ -277,6 +279,7 @@ def test_open_origin_list():
 
 
 def test_preflight(serve, ask):
+    """B121: a preflight needs no key and gets the headers it may use."""
     answer = ask(
         serve(key="k"),
         "OPTIONS",
