@@ -96,3 +96,29 @@ def test_threads_change_nothing(name: str, command: list[str], tmp_path: Path) -
     first, second = texts
     for one, other in zip(first, second, strict=True):
         assert (one.payload, list(one.token_logprobs)) == (other.payload, list(other.token_logprobs))
+
+
+def test_threads_change_nothing_of_eight_requests_at_once(command: list[str], tmp_path: Path) -> None:
+    """Steps of eight rows of the embedded model, large enough for helpers to take part in every loop."""
+    directory = Path(shutil.copytree(NANO, tmp_path / "nano"))
+    found = []
+    for threads in ("1", "3"):
+        with EngineProcess(command, directory, {"KV_SLOTS": "8", "OMP_NUM_THREADS": threads}) as engine:
+            prompts = [nano_prompt(QUESTIONS[slot % len(QUESTIONS)]) + "!" * slot for slot in range(8)]
+            engine.send(
+                b"".join(
+                    submit(slot + 1, prompt, 30, slot=slot, logprobs=2) for slot, prompt in enumerate(prompts)
+                )
+            )
+            engine.wait_ends(range(1, 9))
+            found.append(
+                [
+                    [(frame.payload, frame.logprob, list(frame.token_logprobs)) for frame in frames]
+                    for frames in (
+                        [frame for frame in engine.of(request) if frame.KIND == "DATA"]
+                        for request in range(1, 9)
+                    )
+                ]
+            )
+    assert found[0] == found[1]
+    assert all(found[0])
