@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Sequence
-from itertools import islice
-from typing import Any, Final, NamedTuple
+from itertools import accumulate, chain, islice
+from typing import Any, Final, NamedTuple, Protocol
 
 import orjson
 
@@ -41,6 +41,26 @@ class Record(NamedTuple):
     values: Sequence[float]
 
 
+class _Frame(Protocol):
+    """A frame that tells of one token."""
+
+    @property
+    def payload(self) -> bytes: ...
+    @property
+    def logprob(self) -> float | None: ...
+    @property
+    def tokens(self) -> Sequence[int] | None: ...
+    @property
+    def token_logprobs(self) -> Sequence[float] | None: ...
+
+
+class _PlacedFrame(_Frame, Protocol):
+    """A frame that tells of one token of the prompt."""
+
+    @property
+    def position(self) -> int: ...
+
+
 class _Block:
     __slots__ = ("logprobs", "payload", "payload_ends", "table_ends", "tokens", "values")
 
@@ -59,6 +79,34 @@ class _Block:
         self.tokens.extend(record.tokens)
         self.values.extend(record.values)
         self.table_ends.append(len(self.tokens))
+
+    def extend(self, frames: Sequence[_Frame]) -> None:
+        """`add` for the records of many frames, column by column."""
+        start = len(self.payload)
+        self.payload += b"".join([frame.payload for frame in frames])
+        lengths = accumulate([len(frame.payload) for frame in frames], initial=start)
+        self.payload_ends.extend(islice(lengths, 1, None))
+        self.logprobs.extend([float("nan") if frame.logprob is None else frame.logprob for frame in frames])
+        tables = [frame.tokens or () for frame in frames]
+        counts = accumulate(map(len, tables), initial=len(self.tokens))
+        self.table_ends.extend(islice(counts, 1, None))
+        self.tokens.extend(chain.from_iterable(tables))
+        self.values.extend(chain.from_iterable([frame.token_logprobs or () for frame in frames]))
+
+    def records(self) -> Iterator[Record]:
+        """Every record, in order."""
+        payload, tokens, values = bytes(self.payload), self.tokens.tolist(), self.values.tolist()
+        byte_start = entry_start = 0
+        for byte_end, logprob, entry_end in zip(
+            self.payload_ends, self.logprobs, self.table_ends, strict=True
+        ):
+            yield Record(
+                payload[byte_start:byte_end],
+                logprob,
+                tokens[entry_start:entry_end],
+                values[entry_start:entry_end],
+            )
+            byte_start, entry_start = byte_end, entry_end
 
     def record(self, index: int) -> Record:
         byte_start = self.payload_ends[index - 1] if index else 0
@@ -91,6 +139,17 @@ class Records:
         self._blocks[-1].add(record)
         self._count += 1
 
+    def extend(self, frames: Sequence[_Frame]) -> None:
+        """Append the records of many frames."""
+        place = 0
+        while place < len(frames):
+            if self._count % _BLOCK == 0:
+                self._blocks.append(_Block())
+            part = frames[place : place + _BLOCK - self._count % _BLOCK]
+            self._blocks[-1].extend(part)
+            self._count += len(part)
+            place += len(part)
+
     def __getitem__(self, index: int) -> Record:
         return self._blocks[index // _BLOCK].record(index % _BLOCK)
 
@@ -102,6 +161,13 @@ class Records:
                 yield bytes(block.payload[start:end])
                 start = end
 
+    def pending(self) -> bytes:
+        """What their bytes, one after the other, leave unfinished of a character."""
+        decoder = Utf8Decoder()
+        for block in self._blocks:
+            decoder.feed(bytes(block.payload))
+        return decoder.pending
+
     def drain(self) -> Iterator[Record]:
         """Every record, in order; a block's memory is released once it has been passed. Empties the
         collection.
@@ -109,9 +175,7 @@ class Records:
         blocks, self._blocks, self._count = self._blocks, [], 0
         blocks.reverse()
         while blocks:
-            block = blocks.pop()
-            for index in range(len(block.table_ends)):
-                yield block.record(index)
+            yield from blocks.pop().records()
 
 
 class EchoRecords:
@@ -134,6 +198,15 @@ class EchoRecords:
         self._positions.append(position)
         self._records.add(record)
 
+    def extend(self, frames: Sequence[_PlacedFrame]) -> None:
+        """Take the records of many frames."""
+        first = len(self._records)
+        positions = [frame.position for frame in frames]
+        if positions != list(range(first, first + len(frames))):
+            self._in_order = False
+        self._positions.extend(positions)
+        self._records.extend(frames)
+
     def placed(self) -> Records:
         """The records by position. Raises EchoOutOfPlace unless every position 0…N−1 came exactly once."""
         if self._in_order:
@@ -155,12 +228,9 @@ class EchoRecords:
         gaps.
         """
         try:
-            records = self.placed()
+            return self.placed().pending()
         except EchoOutOfPlace:
             return b""
-        decoder = Utf8Decoder()
-        decoder.feed(b"".join(records.payloads()))
-        return decoder.pending
 
 
 class _Labelled(NamedTuple):
@@ -342,6 +412,9 @@ def _labels(record: Record, text: str) -> list[str]:
 
 def _table_object(record: Record, text: str, top: int) -> dict[str, float]:
     """The table as label → value, the best first; where two labels collide the higher value stays."""
+    if len(record.values) == 1:
+        token, value = record.tokens[0], record.values[0]
+        return {text if value == record.logprob else f"<token_id:{token}>": value}
     labels, values = _labels(record, text), list(record.values)
     if values != sorted(values, reverse=True):
         order = _ranked(values)

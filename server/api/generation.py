@@ -20,7 +20,7 @@ from server.api.admission import wait_ms
 from server.api.keepalive import KeepaliveTimer
 from server.api.refusal import refuse
 from server.http.exchange import ClientGone, Exchange, ResponseStream
-from server.logprobs import EchoRecords, Record, Records
+from server.logprobs import EchoRecords, Records
 from server.scheduler import Admission
 from server.sse import EventFrame, is_plain
 from server.text.pieces import Piece
@@ -134,18 +134,13 @@ class Gathered(EngineRun):
 
     def on_echo(self, frames: list[Echo]) -> None:
         if self.echo is not None:
-            for frame in frames:
-                record = Record(frame.payload, frame.logprob, frame.tokens or (), frame.token_logprobs or ())
-                self.echo.add(frame.position, record)
+            self.echo.extend(frames)
 
     def on_data(self, frames: list[Data]) -> None:
         try:
             pipeline = self._pipeline or self._begin()
             if self._scored:
-                for frame in frames:
-                    self.records.add(
-                        Record(frame.payload, frame.logprob, frame.tokens or (), frame.token_logprobs or ())
-                    )
+                self.records.extend(frames)
             self._pieces += pipeline.feed(b"".join([frame.payload for frame in frames]))
             if pipeline.stopped:
                 self._stop()
