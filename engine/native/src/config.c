@@ -163,11 +163,7 @@ static void read_rotary(model_config *config, const keys *from) {
         refuse_launch("%s: rope_type %s is not supported (supported: default, linear, llama3)", from->path,
                       json_describe(kind, text, sizeof text));
     }
-    config->frequencies = allocate(config->rotary_dim / 2u, sizeof(float));
-    for (size_t pair = 0; pair < config->rotary_dim / 2u; pair++) {
-        config->frequencies[pair] = (float)frequencies[pair];
-    }
-    free(frequencies);
+    config->frequencies = frequencies;
 }
 
 static void read_end_tokens(model_config *config, const keys *from) {

@@ -37,7 +37,7 @@ typedef struct model_config {
     bool mlp_bias;
     bool tied_embeddings;
     size_t max_positions;
-    float *frequencies; // radians per position of each rotary pair
+    double *frequencies; // radians per position of each rotary pair
     uint32_t *end_tokens;
     size_t end_token_count;
 } model_config;

@@ -15,10 +15,10 @@ static void fill_rotation(transformer *model) {
     model->rotation = allocate(model->cache->context * pairs * 2u, sizeof(float));
     for (size_t position = 0; position < model->cache->context; position++) {
         for (size_t pair = 0; pair < pairs; pair++) {
-            const float angle = (float)position * model->config->frequencies[pair];
+            const double angle = (double)position * model->config->frequencies[pair];
             float *const to = model->rotation + (position * pairs + pair) * 2u;
-            to[0] = (float)cos((double)angle);
-            to[1] = (float)sin((double)angle);
+            to[0] = (float)cos(angle);
+            to[1] = (float)sin(angle);
         }
     }
 }

@@ -76,7 +76,6 @@ class Answer:
 class Gateway:
     """One running gateway. ``plan`` says what the engine answers from now on."""
 
-    engine_name: str = "scripted"
 
     def __init__(
         self,
@@ -269,6 +268,5 @@ def real_gateway(
         pytest.skip("the native engine is not built")
     directory = tmp_path_factory.mktemp(request.param)
     gateway = Gateway(directory, embedded_model(), environ={}, engine=request.param, kv_slots="2")
-    gateway.engine_name = request.param
     yield gateway
     gateway.close()
