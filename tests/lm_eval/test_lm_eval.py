@@ -22,6 +22,7 @@ models = pytest.importorskip("lm_eval.models.openai_completions")
 instances = pytest.importorskip("lm_eval.api.instance")
 
 HERE = Path(__file__).parent
+EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "lm-eval"
 CONTEXT = 2048
 MARKER = "[gMASK]<sop><|user|>"
 
@@ -63,6 +64,28 @@ def evaluate(
         task: sorted(samples, key=lambda sample: sample["doc_id"])
         for task, samples in found["samples"].items()
     }
+
+
+def test_the_task_of_the_documentation_runs_from_end_to_end(
+    url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """B57: the accuracy the harness tells is that of the choice it scored highest."""
+    monkeypatch.chdir(EXAMPLE.parents[2])  # the task names its data from the top of the checkout
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path)
+    found = lm_eval.simple_evaluate(
+        model="local-completions",
+        model_args=options(url),
+        tasks=["capitals"],
+        task_manager=tasks.TaskManager(include_path=str(EXAMPLE), include_defaults=False),
+        batch_size=4,
+        bootstrap_iters=0,
+    )
+    right = [
+        max(range(len(sample["resps"])), key=lambda place: sample["resps"][place][0][0]) == sample["target"]
+        for sample in found["samples"]["capitals"]
+    ]
+    assert len(right) == 3
+    assert found["results"]["capitals"]["acc,none"] == pytest.approx(sum(right) / len(right))
 
 
 def test_a_whole_evaluation_scores_as_it_generates_and_batches_change_nothing(
