@@ -6,8 +6,6 @@ import pytest
 
 from .gateways import answering
 
-anthropic = pytest.importorskip("anthropic", reason="the extra `clients` is not installed")
-
 pytestmark = pytest.mark.xdist_group("clients")
 
 QUESTION = [{"role": "user", "content": "what is 2 + 2?"}]
@@ -23,6 +21,13 @@ THINKING = {"type": "enabled", "budget_tokens": 1024}
 
 def client_of(gateway):
     return anthropic.Anthropic(base_url=gateway.url, api_key="unused", max_retries=0, timeout=30)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def sdk():
+    """Imported by the one worker that runs these: it takes seconds."""
+    global anthropic
+    anthropic = pytest.importorskip("anthropic", reason="the extra `clients` is not installed")
 
 
 @pytest.fixture

@@ -8,8 +8,6 @@ import pytest
 
 from .gateways import answering
 
-openai = pytest.importorskip("openai", reason="the extra `clients` is not installed")
-
 pytestmark = pytest.mark.xdist_group("clients")
 
 QUESTION = [{"role": "user", "content": "what is 2 + 2?"}]
@@ -26,6 +24,13 @@ CALL = "<tool_call>get_weather<arg_key>city</arg_key><arg_value>Rome</arg_value>
 
 def client_of(gateway, **options):
     return openai.OpenAI(base_url=f"{gateway.url}/v1", api_key="unused", max_retries=0, timeout=30, **options)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def sdk():
+    """Imported by the one worker that runs these: it takes seconds."""
+    global openai
+    openai = pytest.importorskip("openai", reason="the extra `clients` is not installed")
 
 
 @pytest.fixture

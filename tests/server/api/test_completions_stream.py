@@ -248,6 +248,7 @@ def test_b04_no_line_of_a_stream_is_anything_but_data(hasty: Any) -> None:
     assert all(json.loads(line[6:]) for line in lines if line and line != "data: [DONE]")
 
 
+@pytest.mark.xdist_group("clients")
 def test_b04_a_comment_in_every_gap_changes_nothing_for_the_sdks_decoder(hasty: Any) -> None:
     streaming = pytest.importorskip("openai._streaming", reason="the extra `clients` is not installed")
     hasty.plan(QUIET)

@@ -112,6 +112,7 @@ def test_the_model_id_may_be_any_text() -> None:
     assert chunks(events.content("x"))[0]["model"] == '"content":"@"'
 
 
+@pytest.mark.xdist_group("clients")
 def test_every_chunk_fits_the_sdk_types_strictly() -> None:
     types = pytest.importorskip("openai.types.chat")
     pieces: list[Piece] = [ReasoningDelta("r"), ContentDelta("c"), ToolCall("f", "{}")]
@@ -309,6 +310,7 @@ def test_the_keepalive_is_a_ping() -> None:
     assert events.keepalive() == b'event: ping\ndata: {"type":"ping"}\n\n'
 
 
+@pytest.mark.xdist_group("clients")
 def test_every_event_fits_the_anthropic_types_strictly() -> None:
     types = pytest.importorskip("anthropic.types")
     pydantic = pytest.importorskip("pydantic")
