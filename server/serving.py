@@ -34,7 +34,7 @@ READY: Final = "ready"
 
 _WILDCARDS: Final = frozenset({"0.0.0.0", "::", ""})
 _HELD_RECORDS: Final = 10_000
-_ALLOCATIONS_PER_COLLECTION: Final = 10_000
+_ALLOCATIONS_PER_COLLECTION: Final = 5_000
 
 
 def serve(settings: Settings, model: ServedModel, environ: Mapping[str, str]) -> int:
@@ -124,7 +124,7 @@ class _Process:
 
 def _settle_memory() -> None:
     """What is there before the first request stays: no collection has to look at it again, and few have to
-    look at what comes, of which next to nothing is cyclic.
+    look at what comes, of which little is cyclic.
     """
     gc.collect()
     gc.freeze()
