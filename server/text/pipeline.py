@@ -203,12 +203,13 @@ class Pipeline:
         self._plain = self._past = None
         self._beginnings = _NONE
         self._again = ""
-        self._recent = (self._recent + text)[-_LONGEST_TAKEN_BACK:]
         stop, reasoning, tools = self._stop, self._reasoning, self._tools
         held = stop.held
         if held is None or stop.matched is not None:
             self._state = None
+            self._recent = ""
             return pieces
+        self._recent = (self._recent + text)[-_LONGEST_TAKEN_BACK:]
         state = (
             tools.held if tools is not None else "",
             reasoning.held if reasoning is not None else "",

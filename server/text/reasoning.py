@@ -48,6 +48,8 @@ class ReasoningSplitter:
             self.held = ""
             if "<" not in text and not data.startswith(MARKERS):
                 return [(self.inside, data)]
+        elif "<" not in text:
+            return [(self.inside, text)] if text else []
         stretches: list[tuple[bool, str]] = []
         start = 0
         while (marker := _find_marker(data, start)) is not None:

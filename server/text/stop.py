@@ -74,13 +74,13 @@ class StopFilter:
         "_decided",
         "_find_first",
         "_longest",
-        "_matched",
         "_node",
         "_position",
         "_refining",
         "_root",
         "_stops",
         "leading",
+        "matched",
         "removed",
     )
 
@@ -99,23 +99,19 @@ class StopFilter:
         """True while matches are removed and blanks wait for what follows them."""
         self._blanks: list[str] = []
         self._blank_start = 0
-        self._matched: str | None = None
+        self.matched: str | None = None
+        """The stop sequence that ended the text. Set as soon as the surviving text is settled; input fed
+        after that can only turn it into a longer sequence with the same start."""
         self._refining = False
         self._longest = max(map(len, self._stops), default=0)
         first = "".join(re.escape(char) for char in sorted({stop[0] for stop in self._stops}))
         self._find_first = re.compile(f"[{first}]" if first else r"(?!)", re.DOTALL).search
 
     @property
-    def matched(self) -> str | None:
-        """The stop sequence that ended the text, or None. Set as soon as the surviving text is settled;
-        input fed after that can only turn it into a longer sequence with the same start."""
-        return self._matched
-
-    @property
     def idle(self) -> bool:
         """True when nothing is held and nothing has matched, so that text without any stop's first character
         passes unchanged."""
-        return self._node is self._root and self._matched is None and not self.leading
+        return self._node is self._root and self.matched is None and not self.leading
 
     @property
     def held(self) -> str | None:
@@ -135,7 +131,7 @@ class StopFilter:
 
     def feed(self, text: str) -> str:
         """The part of the text so far that is now known to survive and was not returned before."""
-        if self._matched is not None:
+        if self.matched is not None:
             self._refine(text)
             return ""
         if not self.leading:
@@ -156,7 +152,7 @@ class StopFilter:
     def finish(self) -> str:
         """End of input: the held text, unless a match that waited for a better one is decided by it."""
         released: list[str] = []
-        while self._best is not None and self._matched is None:
+        while self._best is not None and self.matched is None:
             start, end, _stop = self._best
             base = self._position - self._node.depth
             held = self._node.prefix(self._node.depth)
@@ -166,7 +162,7 @@ class StopFilter:
                 released.append(self._feed_leading(held[end - base :]))
             else:
                 self._stop_here()
-        if self._matched is None:
+        if self.matched is None:
             released.extend((*self._blanks, self._node.prefix(self._node.depth)))
             self._blanks.clear()
             self._node = self._root
@@ -261,7 +257,7 @@ class StopFilter:
 
     def _stop_here(self) -> None:
         assert self._best is not None
-        start, _end, self._matched = self._best
+        start, _end, self.matched = self._best
         self._refining = not self._node.leaf and self._position - self._node.depth == start
         self.removed.append((start, None))
 
@@ -277,7 +273,7 @@ class StopFilter:
             self._node = child
             self._refining = not child.leaf
             if child.complete is not None:
-                self._matched = child.complete
+                self.matched = child.complete
 
     def _scan(self, text: str) -> tuple[str, str]:
         """Step through `text` until a match is decided.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from server.text.arguments import argument_json
+from server.text.arguments import argument_json, arguments_json
 
 
 @pytest.mark.parametrize(
@@ -31,3 +31,7 @@ from server.text.arguments import argument_json
 )
 def test_json_of_an_argument(text, types, expected):
     assert argument_json(text, types) == expected
+
+
+def test_the_name_of_an_argument_is_written_as_it_is():
+    assert arguments_json({"größe": "1", 'a"b': "x"}, None) == '{"größe":1,"a\\"b":"x"}'
