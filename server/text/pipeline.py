@@ -284,10 +284,13 @@ class Pipeline:
 
     def _to_tools(self, text: str) -> list[Piece]:
         """Text without `<` where a call begins: the tool split alone tells."""
-        assert self._tools is not None
-        pieces: list[Piece] = list(self._tools.feed(text))
-        self._plain = self._past = None
-        self._shorten("")
+        tools = self._tools
+        assert tools is not None
+        tags = tools.waits_for
+        pieces: list[Piece] = list(tools.feed(text))
+        if tools.waits_for is not tags:
+            self._plain = self._past = None
+            self._shorten("")
         return pieces
 
     def _repeat(self, char: str, pieces: list[Piece], held: str) -> None:
