@@ -232,6 +232,7 @@ class Exchange:
 
     def client_left(self, reason: str | None = None) -> None:
         """The connection is gone before the answer was complete."""
+        self.stream = None
         if reason is not None:
             self.record.reason = reason
         self.client._left()
@@ -239,6 +240,7 @@ class Exchange:
 
     def complete(self, outcome: str | None) -> None:
         """The answer is known to its last byte and about to be handed over to the socket, or was."""
+        self.stream = None  # which holds the exchange: no circle shall be left
         self.client._answered()
         self._channel.ended(self, outcome)
 

@@ -58,9 +58,10 @@ class Task:
     def _failed(self) -> None:
         exchange, record = self._exchange, self._exchange.record
         logger.exception("%s %s %s failed", exchange.request_id, record.method, record.path)
-        if exchange.stream is not None:
-            exchange.stream.fail()
-        else:
+        stream = exchange.stream
+        if stream is not None:
+            stream.fail()
+        elif not exchange.is_over:
             exchange.note(outcome=ERROR)
             exchange.refuse(errors.engine_error())
 
@@ -138,8 +139,9 @@ class HandlerTask(Task):
         exchange = self._exchange
         if exchange.detached:
             return
-        if exchange.stream is not None:
-            exchange.stream.fail()  # a no-op when the handler has ended it
+        stream = exchange.stream
+        if stream is not None:
+            stream.fail()  # a no-op when the handler has ended it
         elif not exchange.answered and not exchange.is_over:
             raise RuntimeError("the handler returned without an answer")
 
@@ -164,9 +166,10 @@ class WsgiTask(Task):
         exchange = self._exchange
         body = self._shared.application(self._environment(), self._start_response)
         try:
-            if exchange.stream is not None:
+            stream = exchange.stream
+            if stream is not None:
                 if not exchange.detached:
-                    exchange.stream.fail()  # a no-op when the view has ended it
+                    stream.fail()  # a no-op when the view has ended it
             elif not exchange.detached and not exchange.answered:
                 if exchange.promised:
                     if exchange.client.is_gone:

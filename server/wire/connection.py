@@ -388,10 +388,11 @@ class Connection:
         self._prefilled(self._in_flight.remove(request, self._now))
         if self._probe is not None and request in self._probe.held:
             self._probe.held.remove(request)
-        if request.sink is None:
+        sink, request.sink = request.sink, None  # its owner holds the request: no circle shall be left
+        if sink is None:
             self._probe_ended(request)
         else:
-            self._events.append(request.ending(request.sink, done))
+            self._events.append(request.ending(sink, done))
 
     def _fail(self, request: Request, event: str, error: errors.ApiError, reason: str) -> None:
         """End a request by an event of our own; one that was being cancelled counts as cancelled."""
@@ -415,10 +416,10 @@ class Connection:
         if not self._move(event):
             return
         waiting = self._everything()
+        reported = reported or any(request.sink is not None for request in waiting)
         self._probe = None
         for request in waiting:
             self._fail(request, "connection_lost", errors.engine_error(), reason)
-        reported = reported or any(request.sink is not None for request in waiting)
         self._events.append(ConnectionLost(reason, self.state is ConnectionState.CLOSED, reported))
 
     def _move(self, event: str) -> bool:
