@@ -76,7 +76,6 @@ class Answer:
 class Gateway:
     """One running gateway. ``plan`` says what the engine answers from now on."""
 
-
     def __init__(
         self,
         directory: Path,
