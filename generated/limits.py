@@ -83,6 +83,11 @@ limits.client_request_id_length)
 PROFILE_TURNS: Final = 120
 """Records. PROF records kept for GET /profile. Enforced by: http. (spec: limits.profile_turns)"""
 
+TEMPLATE_SECONDS: Final = 2
+"""Seconds. Longest rendering of one conversation by a model's own chat template. Enforced by: api. (spec:
+limits.template_seconds)
+"""
+
 LISTEN_BACKLOG: Final = 1024
 """Connections. Connections the kernel holds for the gateway. Enforced by: http. (spec: limits.listen_backlog)
 """

@@ -31,7 +31,7 @@ extern "C" {
 
 #define COLIBRI_VERSION "1.0.0"
 #define COLIBRI_FINGERPRINT_BASE "63c919f9d1b2c4b3e86fb1113966a2a579adcc4988890fabe5757ddce11ea7ce"
-#define COLIBRI_FINGERPRINT_FULL "3cc8d5f413abf8776cea62cecea1a0cb9a4d187afef8d6b169415130cf219f17"
+#define COLIBRI_FINGERPRINT_FULL "ffd11eed4f6889a96ec45edba831f8ed732138d5afaf3c2d84128fed84851d59"
 
 /* ---------------------------------------------------------------- limits */
 
@@ -75,6 +75,8 @@ extern "C" {
 #define COLIBRI_LIMIT_CLIENT_REQUEST_ID_LENGTH 128u
 /* PROF records kept for GET /profile. (records) */
 #define COLIBRI_LIMIT_PROFILE_TURNS 120u
+/* Longest rendering of one conversation by a model's own chat template. (seconds) */
+#define COLIBRI_LIMIT_TEMPLATE_SECONDS 2u
 /* Connections the kernel holds for the gateway. (connections) */
 #define COLIBRI_LIMIT_LISTEN_BACKLOG 1024u
 /* Longest time until a departed client is noticed. (milliseconds) */

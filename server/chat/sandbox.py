@@ -1,9 +1,9 @@
 """The Jinja environment that chat templates of a model directory run in (http.md §14).
 
 Guarantees: a template reaches no attribute that is not data (Jinja's immutable sandbox), changes none of
-the values it is given, runs no longer than `RENDER_SECONDS` and gives no more than the largest prompt.
-Loops, calls and macros check the time; operators and filters that could make something huge in one step are
-bounded or absent.
+the values it is given, runs no longer than `limits.TEMPLATE_SECONDS` and gives no more than the largest
+prompt. Loops, calls and macros check the time; operators and filters that could make something huge in one
+step are bounded or absent.
 
 A template comes from the operator's own model directory: the bounds are against mistakes and against models
 taken from strangers, and do not replace the memory limit of the process.
@@ -29,8 +29,6 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from generated import limits
 
-RENDER_SECONDS = 2.0
-
 _LARGEST_NUMBER_BITS = 4096
 _LARGEST_INDENT = 16
 _deadline: ContextVar[float] = ContextVar("deadline")
@@ -52,7 +50,7 @@ class TemplateFailure(Exception):
 def check_time() -> None:
     """Raises TemplateFailure when the rendering under way has used up its time."""
     if time.monotonic() > _deadline.get():
-        raise TemplateFailure(f"the chat template ran longer than {RENDER_SECONDS:g} s")
+        raise TemplateFailure(f"the chat template ran longer than {limits.TEMPLATE_SECONDS:g} s")
 
 
 def _timed(items: Iterable[Any]) -> Iterator[Any]:
@@ -194,7 +192,7 @@ def _filtered(expression: nodes.Expr, name: str) -> nodes.Filter:
 
 def render(template: Template, variables: dict[str, Any]) -> str:
     """Render within the bounds. Raises TemplateRefusal or TemplateFailure."""
-    token = _deadline.set(time.monotonic() + RENDER_SECONDS)
+    token = _deadline.set(time.monotonic() + limits.TEMPLATE_SECONDS)
     try:
         pieces: list[str] = []
         size = 0

@@ -28,6 +28,7 @@ TESTED_BY = {
     "limits.body_bytes": "http/test_bodies.py::test_too_large_by_its_head_alone",
     "limits.header_bytes": "http/test_framing.py::test_doubtful_head",
     "limits.profile_turns": "api/test_pages.py::test_section_5_profile_and_experts_show_what_the_engine_said",
+    "limits.template_seconds": "chat/test_sandbox.py::test_a_template_that_does_not_end_is_stopped",
     "limits.client_request_id_length": "http/test_gate.py::test_client_request_id",
     "limits.listen_backlog": "http/test_deadlines.py::test_two_hundred_clients_in_the_same_instant",
 }
