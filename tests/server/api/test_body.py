@@ -77,5 +77,11 @@ def test_brackets_in_strings_and_side_by_side_are_no_nesting() -> None:
     assert len(read_object(data)["l"]) == many
 
 
+def test_a_string_without_an_end_is_read_once_however_many_quotes_are_in_it() -> None:
+    """Looked through again from each of its quotes, this text would take hours, and every client with it."""
+    data = b'{"l":[' + b"[]," * (2 * limits.JSON_DEPTH) + b'"' + b'\\"' * 1_000_000
+    assert "Unterminated string" in refusal(data).message
+
+
 def test_section_6_integers_are_exact_at_any_accepted_length() -> None:
     assert read_object(b'{"a":' + b"9" * 400 + b"}")["a"] == int("9" * 400)
