@@ -33,7 +33,7 @@ def test_no_request_line_in_time_is_closed_in_silence(serve, sent):
         began = time.monotonic()
         client.send(sent)
         assert client.is_closed()
-        assert 0.15 < time.monotonic() - began < 3
+        assert 0.15 < time.monotonic() - began < 15
     assert site.begun == 0
 
 
@@ -61,9 +61,9 @@ def test_deadline_is_cumulative(serve):
         with site.connect() as client:
             client.send(HEAD[:50])
             began = time.monotonic()
-            assert drip(client, sent[50:], 3)
+            assert drip(client, sent[50:], 15)
             assert client.answer().status == 408
-            assert time.monotonic() - began < 3
+            assert time.monotonic() - began < 15
 
 
 def test_deadline_begins_with_each_request(serve, request_bytes):
@@ -93,7 +93,7 @@ def test_idle_connection_is_closed(serve, request_bytes):
         began = time.monotonic()
         assert fresh.is_closed()
         assert used.is_closed()
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < 15
 
 
 def test_empty_lines_do_not_keep_a_connection(serve):
@@ -127,8 +127,8 @@ def test_client_that_stops_reading_counts_as_gone(serve, request_bytes, streamed
             stream = exchange.open_stream()
             while stream.write(b"x" * 50_000):
                 pass
-            assert exchange.client.gone.wait(5)
-            assert 0.25 < time.monotonic() - began < 3
+            assert exchange.client.gone.wait(20)
+            assert 0.25 < time.monotonic() - began < 15
             record = site.record()
             assert (record.outcome, record.reason) == (CANCELLED, "the client stopped reading")
         else:
@@ -177,7 +177,7 @@ def test_slow_and_idle_clients_hold_no_worker(serve, request_bytes):
             began = time.monotonic()
             client.send(request_bytes("POST", "/v1/completions", b"quick"))
             assert client.answer().status == 200
-            assert time.monotonic() - began < 2  # they have 20 seconds
+            assert time.monotonic() - began < 15  # they have 20 seconds
     assert len(site.server.task_dispatcher.threads) < 5
     for client in slow:
         client.socket.close()

@@ -230,7 +230,7 @@ def test_slow_reader_gets_everything_in_order(site, request_bytes):
         reader = threading.Thread(target=lambda: bodies.append(client.answer().body))
         bodies: list[bytes] = []
         reader.start()
-        assert caught_up.wait(5)
+        assert caught_up.wait(20)
         assert stream.writable
         assert stream.wait_writable(0)
         stream.finish(b"end")

@@ -213,7 +213,7 @@ def test_shutting_down_while_the_engine_starts_or_restarts(make_client: Any) -> 
         restarting.wait_ready()
     began = time.monotonic()
     restarting.shut_down()
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 30
 
 
 # -- handles and sinks ---------------------------------------------------------------------------------------
@@ -296,10 +296,15 @@ def test_the_acceptance_deadline_in_real_time(open_bench: Callable[..., Any]) ->
     bench = open_bench(accept=0.1)
     bench.plan(["ECHO <id> <n> 0 nan 0 => h"])
     assert bench.run(logprobs=1).outcome == ("failure", 503, "engine_logprobs_unsupported")
+    bench.assert_serves()
+
+
+def test_the_proof_that_an_engine_is_old_does_not_wait_for_the_deadline(
+    open_bench: Callable[..., Any],
+) -> None:
+    bench = open_bench(accept=100_000.0)  # to wait for it would end the test
     bench.plan(["ERROR 0 BAD_REQUEST"])
-    began = time.monotonic()
     assert bench.run(prompt=b"1 2", ids=True).outcome == ("failure", 503, "engine_tok_ids_unsupported")
-    assert time.monotonic() - began < 0.1, "the proof does not wait for the deadline"
     bench.assert_serves()
 
 
