@@ -194,7 +194,7 @@ def test_b06_keepalives_are_invisible_unless_the_operator_wants_a_dot(
     answer = gateway.chat(stream=True)
     assert joined(answer, "content") == "ab"
     beats = [delta["reasoning_content"] for delta in deltas(answer) if "reasoning_content" in delta]
-    assert len(beats) >= 3
+    assert beats  # how many fit depends on the machine; fifty are counted in test_fifty_keepalives.py
     assert set(beats) == ({"."} if visible else {""})
 
 
