@@ -159,7 +159,7 @@ def test_b21_a_client_that_leaves_the_queue_is_never_submitted(gateway: Any) -> 
 
 
 def test_b24_a_stalled_engine_is_a_named_500_and_the_slot_is_free(open_gateway: Callable[..., Any]) -> None:
-    gateway = open_gateway(environ={"COLI_ENGINE_STALL_TIMEOUT": "0.2"})
+    gateway = open_gateway(environ={"COLI_ENGINE_STALL_TIMEOUT": "0.6"})
     gateway.plan(["ACCEPT <id> 7", "DATA <id> <n> => x"])
     assert gateway.complete().error == (500, None, "engine_error")
     answer = gateway.complete(stream=True)
@@ -233,7 +233,7 @@ def test_b06_and_b07_keepalives_come_in_silence_and_change_no_text(hasty: Any) -
 
 
 def test_b08_keepalives_stop_when_the_engine_stalls(open_gateway: Callable[..., Any]) -> None:
-    environ = {"COLI_KEEPALIVE_SECONDS": "0.05", "COLI_ENGINE_STALL_TIMEOUT": "1.5"}
+    environ = {"COLI_KEEPALIVE_SECONDS": "0.05", "COLI_ENGINE_STALL_TIMEOUT": "1.0"}
     gateway = open_gateway(environ=environ)
     gateway.plan(["ACCEPT <id> 7", "DATA <id> <n> => a"])
     answer = gateway.complete(stream=True)

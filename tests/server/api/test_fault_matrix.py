@@ -120,7 +120,7 @@ def test_an_engine_killed_from_outside(faulty: Any, phase: str, form: str) -> No
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("phase", PHASES)
 def test_an_engine_that_stands_still(open_gateway: Callable[..., Any], phase: str, form: str) -> None:
-    gateway = open_gateway(environ={"COLI_ENGINE_STALL_TIMEOUT": "0.15", "COLI_KEEPALIVE_SECONDS": "60"})
+    gateway = open_gateway(environ={"COLI_ENGINE_STALL_TIMEOUT": "0.6", "COLI_KEEPALIVE_SECONDS": "60"})
     gateway.plan([*PHASES[phase], "@sleep 60"])
     answer = gateway.post(*ask(form))
     seen = "ab" if phase == "between DATA and DONE" else ""
@@ -129,7 +129,7 @@ def test_an_engine_that_stands_still(open_gateway: Callable[..., Any], phase: st
 
 
 def test_a_stopped_engine_fails_requests_and_serves_when_it_goes_on(open_gateway: Callable[..., Any]) -> None:
-    gateway = open_gateway(environ={"COLI_ENGINE_STALL_TIMEOUT": "0.15", "COLI_KEEPALIVE_SECONDS": "60"})
+    gateway = open_gateway(environ={"COLI_ENGINE_STALL_TIMEOUT": "0.6", "COLI_KEEPALIVE_SECONDS": "60"})
     assert_serves(gateway)
     pid = gateway.get("/health").json["engine"]["pid"]
     os.kill(pid, signal.SIGSTOP)
