@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,6 +21,7 @@ import psutil
 import pytest
 
 from generated.settings import SETTINGS
+from server.cli import main
 
 ROOT = Path(__file__).parents[2]
 SCRIPTED_ENGINE = ROOT.parent / "shared" / "tools" / "scripted_engine.py"
@@ -42,8 +43,29 @@ def refused(*arguments: str, **environ: str) -> str:
     """The one line on stderr of a start that must end with exit code 2."""
     done = coli(*arguments, **environ)
     assert done.returncode == 2, done
-    assert done.stderr.count("\n") == 1 and done.stderr.startswith("coli: "), done.stderr
-    return done.stderr.removeprefix("coli: ").strip()
+    return only_line(done.stderr)
+
+
+def only_line(stderr: str) -> str:
+    assert stderr.count("\n") == 1 and stderr.startswith("coli: "), stderr
+    return stderr.removeprefix("coli: ").strip()
+
+
+@pytest.fixture
+def refused_here(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """`refused` for what is found wrong before anything is opened or started: in this process, which is
+    thirty times as quick.
+    """
+
+    def line_of(*arguments: str) -> str:
+        with pytest.raises(SystemExit) as ended:
+            main(arguments)
+        assert ended.value.code == 2
+        said = capsys.readouterr()
+        assert said.out == ""
+        return only_line(said.err)
+
+    return line_of
 
 
 @pytest.fixture
@@ -97,16 +119,35 @@ def test_without_a_command_the_help_is_shown() -> None:
         (["serve", "--host", "0.0.0.0"], "without a key"),
         (["serve", "--host", "::"], "without a key"),
         (["serve", "--arch", "olmoe", "--kv-slots", "2"], "have one KV slot"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_section_17_bad_flags_are_one_line_and_exit_2(
+    refused_here: Callable[..., str], arguments: list[str], says: str
+) -> None:
+    assert says in refused_here(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["serve", "--port"], "requires an argument"),
+        (["serve", "--port", "x"], "--port: 'x' is not a whole number"),
         (["serve", "--host", "192.0.2.1", "--api-key", "k", "--port", "0"], "cannot listen on 192.0.2.1"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_section_17_bad_flags_are_one_line_and_exit_2(arguments: list[str], says: str) -> None:
+def test_section_17_a_process_with_bad_flags_says_one_line_and_exits_2(
+    arguments: list[str], says: str
+) -> None:
     assert says in refused(*arguments)
 
 
-def test_a_bad_variable_is_one_line_and_names_it() -> None:
-    assert "COLI_READ_DEADLINE: 'soon' is not a number" in refused("serve", COLI_READ_DEADLINE="soon")
+def test_a_bad_variable_is_one_line_and_names_it(
+    refused_here: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLI_READ_DEADLINE", "soon")
+    assert "COLI_READ_DEADLINE: 'soon' is not a number" in refused_here("serve")
 
 
 @pytest.mark.parametrize(
@@ -118,15 +159,19 @@ def test_a_bad_variable_is_one_line_and_names_it() -> None:
         ('{"model_type": 5}', "5"),
     ],
 )
-def test_a_directory_that_is_no_model_is_one_line(tmp_path: Path, config: str | None, says: str) -> None:
+def test_a_directory_that_is_no_model_is_one_line(
+    refused_here: Callable[..., str], tmp_path: Path, config: str | None, says: str
+) -> None:
     if config is not None:
         (tmp_path / "config.json").write_text(config)
-    assert says in refused("serve", "--model", str(tmp_path))
+    assert says in refused_here("serve", "--model", str(tmp_path))
 
 
-def test_an_unknown_model_type_is_named_with_the_families(tmp_path: Path) -> None:
+def test_an_unknown_model_type_is_named_with_the_families(
+    refused_here: Callable[..., str], tmp_path: Path
+) -> None:
     (tmp_path / "config.json").write_text('{"model_type": "wonder"}')
-    line = refused("serve", "--model", str(tmp_path))
+    line = refused_here("serve", "--model", str(tmp_path))
     assert "'wonder'" in line and "--arch" in line and "glm" in line
 
 
