@@ -18,6 +18,8 @@ logger = logging.getLogger("colibri.server")
 IGNORED_WHEN_BAD: Final = frozenset({"temperature"})
 """Settings whose bad value is passed over with a warning instead of ending the start (http.md §6.7)."""
 
+_FILES: Final = frozenset({"model", "engine"})
+
 
 class SettingError(ValueError):
     """A flag or variable that cannot be read; the text is one line for the operator."""
@@ -88,9 +90,21 @@ def resolve(flags: Mapping[str, str | bool | tuple[str, ...] | None], environ: M
 def _value(setting: Setting, given: str | bool | tuple[str, ...] | None, environ: Mapping[str, str]) -> Value:
     if isinstance(given, tuple):
         if given:
-            return tuple(item.strip() for item in given)
+            return tuple(_readable(setting, item).strip() for item in given)
     elif given is not None and given is not False:
-        return given if given is True else setting.parse(given)
+        return given if given is True else setting.parse(_readable(setting, given))
     if setting.env is not None and setting.env in environ:
-        return setting.parse(environ[setting.env])
+        return setting.parse(_readable(setting, environ[setting.env]))
     return setting.default
+
+
+def _readable(setting: Setting, text: str) -> str:
+    """``text``; Python hands on bytes that are no UTF-8, and only the name of a file may have any. Raises
+    ValueError, without the text: it may be the key.
+    """
+    if setting.name not in _FILES and not text.isascii():
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError:
+            raise ValueError(f"{setting.spelled}: it is not UTF-8 text") from None
+    return text

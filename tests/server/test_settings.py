@@ -53,6 +53,9 @@ def test_section_6_a_temperature_that_is_not_sane_is_passed_over(value: str) -> 
         ({}, {"COLI_MAX_BODY_BYTES": "0"}, "COLI_MAX_BODY_BYTES"),
         ({}, {"COLI_KEEPALIVE_SECONDS": "inf"}, "COLI_KEEPALIVE_SECONDS"),
         ({}, {"COLI_VISIBLE_KEEPALIVE": "maybe"}, "COLI_VISIBLE_KEEPALIVE"),
+        ({}, {"COLI_API_KEY": "k\udcff"}, "COLI_API_KEY: it is not UTF-8"),
+        ({"model_id": "\udc80"}, {}, "--model-id: it is not UTF-8"),
+        ({"cors_origin": ("http://a", "\udc80")}, {}, "--cors-origin: it is not UTF-8"),
     ],
 )
 def test_what_cannot_be_read_is_one_line_that_names_the_setting(
