@@ -72,7 +72,7 @@ class ModelConfig:
     mlp_bias: bool
     tied_embeddings: bool
     max_positions: int
-    inverse_frequencies: NDArray[np.float32]
+    inverse_frequencies: NDArray[np.float64]
     """Radians per position of each rotary pair, shape (rotary_dim / 2,)."""
     end_tokens: frozenset[int]
 
@@ -191,7 +191,7 @@ def load_config(directory: Path) -> ModelConfig:
     )
 
 
-def _inverse_frequencies(keys: _Keys, family: Family, head_dim: int) -> NDArray[np.float32]:
+def _inverse_frequencies(keys: _Keys, family: Family, head_dim: int) -> NDArray[np.float64]:
     """Rotary frequencies from `rope_parameters` (transformers 5) or `rope_theta` and `rope_scaling`
     (before).
     """
@@ -215,7 +215,7 @@ def _inverse_frequencies(keys: _Keys, family: Family, head_dim: int) -> NDArray[
         frequencies = _llama3_frequencies(rope, frequencies)
     elif kind != "default":
         raise keys.fail("rope_type", f"{kind!r} is not supported (supported: default, linear, llama3)")
-    return frequencies.astype(np.float32)
+    return frequencies
 
 
 def _llama3_frequencies(rope: _Keys, frequencies: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -94,8 +94,8 @@ class Transformer:
         self._tiling = tiling
         self._kept_buffers: dict[int, _Buffers] = {}
         self._last_decode: DecodeStep | None = None
-        angles = np.arange(context, dtype=np.float32)[:, None] * config.inverse_frequencies
-        self._rotations = np.exp(1j * angles.astype(np.float64)).astype(np.complex64)
+        angles = np.arange(context)[:, None] * config.inverse_frequencies
+        self._rotations = np.exp(1j * angles).astype(np.complex64)
 
     def decode(self, slots: Sequence[int], positions: Sequence[int], tokens: Sequence[int]) -> Floats:
         """One token in each of `slots` (ascending, distinct) at `positions`; logits of shape (slots,
