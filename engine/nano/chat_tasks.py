@@ -314,7 +314,7 @@ def in_json(random: Random) -> Exercise:
 TURNS: Final[tuple[tuple[Callable[[Random], Exercise], float], ...]] = (
     (mixed_arithmetic, 30.0),
     (copy, 17.0),
-    (capital, 9.0),
+    (capital, 11.0),
     (fallback, 7.0),
     (term, 6.0),
     (greeting, 4.0),
@@ -329,11 +329,11 @@ TURNS: Final[tuple[tuple[Callable[[Random], Exercise], float], ...]] = (
     (colour, 2.0),
     (sound, 1.2),
     (following, 1.6),
-    (compare, 2.5),
+    (compare, 3.5),
     (too_large, 2.0),
     (unknown_capital, 1.2),
     (weather_without_tool, 1.2),
-    (in_json, 2.0),
+    (in_json, 2.5),
     (story, 1.5),
 )
 """Every kind of turn with its share in ordinary chats."""

@@ -76,10 +76,6 @@ class Style:
         return Mode.BARE if self._bare and self._random.random() < 0.7 else Mode.DIRECT
 
 
-def _user(text: str) -> Segment:
-    return Segment(f"<|user|>{text}", PROMPT_WEIGHT)
-
-
 def _head(random: Random, style: Style, extra: str = "", system_share: float = 0.22) -> Segment:
     system = f"<|system|>{random.choice(_SYSTEM)}" if random.random() < system_share else ""
     return Segment(DOCUMENT_START + style.prefix + extra + system, PROMPT_WEIGHT)
@@ -130,13 +126,16 @@ def name_turns(random: Random) -> tuple[Exercise, Exercise]:
     return first, Exercise("name recalled", asked, f"The user is called {name}.", f"Your name is {name}.")
 
 
-def chat(random: Random, turns: tuple[int, int] = (1, 5)) -> Document:
-    """An ordinary chat; one in ten has the user's name told and asked for again."""
+def chat(
+    random: Random, turns: tuple[int, int] = (1, 5), name_share: float = 0.12, asked: int = 1
+) -> Document:
+    """An ordinary chat; ``name_share`` of them tell the user's name and ask for it, up to ``asked`` times."""
     exercises = [_any_turn(random) for _ in range(random.randint(*turns))]
-    if random.random() < 0.1:
+    if random.random() < name_share:
         told, recalled = name_turns(random)
-        exercises.insert(random.randint(0, len(exercises)), told)
-        exercises.insert(random.randint(exercises.index(told) + 1, len(exercises)), recalled)
+        exercises.insert(random.randint(0, len(exercises) // asked), told)
+        for _ in range(random.randint(1, asked)):
+            exercises.insert(random.randint(exercises.index(told) + 1, len(exercises)), recalled)
     return _chat(random, exercises)
 
 
@@ -280,8 +279,8 @@ def _same_tool(random: Random, exercise: tool_tasks.ToolExercise) -> tool_tasks.
 
 
 def long_chat(random: Random) -> Document:
-    """A chat that fills most of the context."""
-    return chat(random, (10, 50))
+    """A chat that fills most of the context; most begin with the user's name, asked for again and again."""
+    return chat(random, (10, 50), name_share=0.8, asked=4)
 
 
 def long_tool_chat(random: Random) -> Document:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -184,13 +184,3 @@ def save_checkpoint(model: GlmModel, directory: Path, end_token_ids: list[int]) 
     }
     save_file(tensors, directory / "model.safetensors", metadata={"format": "pt"})
     (directory / "model.safetensors").chmod(0o644)
-
-
-def load_checkpoint(directory: Path) -> GlmModel:
-    """The model of a directory written by ``save_checkpoint``, in float32."""
-    config = json.loads((directory / "config.json").read_text(encoding="utf-8"))
-    model = GlmModel(Shape(**{name: config[name] for name in asdict(Shape())}))
-    model.load_state_dict(
-        {name: tensor.float() for name, tensor in load_file(directory / "model.safetensors").items()}
-    )
-    return model

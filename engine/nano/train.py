@@ -16,10 +16,10 @@ from typing import Final
 from engine.nano import MODEL_DIRECTORY
 
 _OPTIONS: Final = (
-    ("--steps", int, 4600, "updates of the weights"),
+    ("--steps", int, 8000, "updates of the weights"),
     ("--batch", int, 8, "rows of 512 tokens a step"),
     ("--seed", int, 1, "seed of data and weights"),
-    ("--muon-rate", float, 5e-3, "rate of the layer matrices"),
+    ("--muon-rate", float, 4e-3, "rate of the layer matrices"),
     ("--adam-rate", float, 3e-3, "rate of embedding, norms, biases"),
     ("--decay-share", float, 0.5, "last share of the steps in which the rate falls"),
     ("--threads", int, 1, "threads of each process"),
