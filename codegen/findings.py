@@ -100,11 +100,6 @@ class Findings:
         """Record one finding; an exact repeat is dropped."""
         self._found.setdefault(finding)
 
-    def extend(self, findings: Iterable[Finding]) -> None:
-        """Record several findings."""
-        for finding in findings:
-            self.add(finding)
-
     def error(
         self,
         rule: str,

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Iterable
 from typing import Final
 
 _WORD_BREAK = re.compile(r"[^A-Za-z0-9]+|(?<=[a-z0-9])(?=[A-Z])")
@@ -66,15 +65,6 @@ def kebab(name: str) -> str:
     return "-".join(words(name))
 
 
-def wire(name: str) -> str:
-    """The spelling on the wire: the name itself."""
-    return name
-
-
-FORMS: Final = {"python": snake, "constant": macro, "class": pascal, "c": snake, "json": snake, "flag": kebab}
-"""Every emitted form by name."""
-
-
 def reserved_in(name: str) -> list[str]:
     """Languages in which an emitted form of ``name`` is a reserved word, sorted."""
     form = snake(name)
@@ -84,17 +74,3 @@ def reserved_in(name: str) -> list[str]:
     if form in PYTHON_WORDS or pascal(name) in PYTHON_WORDS:
         languages.append("Python")
     return languages
-
-
-def clashes(names: Iterable[str]) -> list[tuple[str, str, str]]:
-    """Pairs of different names with an equal emitted form: (earlier, later, form), in the order of the
-    later.
-    """
-    seen: dict[str, str] = {}
-    found = []
-    for name in names:
-        form = snake(name)
-        if form in seen and seen[form] != name:
-            found.append((seen[form], name, form))
-        seen.setdefault(form, name)
-    return found

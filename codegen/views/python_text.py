@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from codegen.render import python_literal
@@ -52,17 +52,6 @@ def frozenset_text(values: Iterable[str], *, indent: int, used: int) -> str:
     inner = " " * (indent + 4)
     set_text = listing("{", items, "}", indent=indent + 4, used=indent + 4)
     return f"frozenset(\n{inner}{set_text}\n{' ' * indent})"
-
-
-def json_text(value: object) -> str:
-    """A JSON value as a Python literal; lists are tuples in the model and come out as lists."""
-    if isinstance(value, Mapping):
-        return (
-            "{" + ", ".join(f"{python_literal(key)}: {json_text(part)}" for key, part in value.items()) + "}"
-        )
-    if isinstance(value, tuple):
-        return "[" + ", ".join(json_text(part) for part in value) + "]"
-    return python_literal(value)
 
 
 @dataclass(frozen=True, slots=True)
