@@ -68,7 +68,7 @@ class AccessRecord:
             "request_id": self.request_id,
             "client": self.client,
             "method": self.method,
-            "path": self.path[:_PATH_SHOWN],
+            "path": self.path,
             "status": self.status,
             "outcome": self.outcome,
             "duration_ms": round((self.ended - self.began) * 1000, 1),
@@ -110,6 +110,7 @@ class AccessLog:
                 name: v.replace(self._key, REDACTED) if isinstance(v, str) else v
                 for name, v in values.items()
             }
+        values["path"] = str(values["path"])[:_PATH_SHOWN]  # not before the key is out: half of it would stay
         if self._as_json:
             now = time.time()
             stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now % 1 * 1000):03d}Z"

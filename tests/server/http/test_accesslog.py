@@ -101,6 +101,14 @@ def test_nothing_secret_in_any_line(serve, request_bytes, lines, caplog, as_json
     assert "path=/v1/models/[key]" in lines()[0] or json.loads(lines()[0])["path"] == "/v1/models/[key]"
 
 
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_long_path_is_cut_after_the_key_is_out_so_that_no_part_of_it_stays(as_json):
+    record = AccessRecord("req_1", "127.0.0.1", "GET", "/" + "x" * 190 + KEY + "y" * 50, status=404)
+    record.close()
+    line = AccessLog(as_json=as_json, key=KEY).line(record)
+    assert "x" * 190 + "[key]yyyy" + ('"' if as_json else " ") in line
+
+
 def test_json_line():
     record = AccessRecord(
         "req_1", "127.0.0.1", "POST", "/v1/completions", status=200, bytes_sent=9, queue_wait_ms=0
