@@ -22,7 +22,7 @@ _REQUEST_LINE: Final = re.compile(
     rb" HTTP/(?P<major>[0-9])\.(?P<minor>[0-9])"
 )
 _HEADER_LINE: Final = re.compile(
-    rb"(?P<name>[!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*(?P<value>[\t\x20-\x7e\x80-\xff]*?)[ \t]*"
+    rb"(?P<name>[!#$%&'*+\-.^_`|~0-9A-Za-z]+):(?P<value>[\t\x20-\x7e\x80-\xff]*)"
 )
 _ABSOLUTE: Final = re.compile(rb"https?://(?P<authority>[^/?@]*)(?P<rest>[/?].*)?", re.IGNORECASE)
 _LINE_FAULT: Final = re.compile(rb"\x00|(?<!\r)\n|\r[^\n]")  # NUL, bare LF, bare CR
@@ -223,7 +223,7 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]  # waitress has no
             name = _header_name(written)
             if not name:
                 continue
-            value = content.decode("latin-1")
+            value = content.strip(b" \t").decode("latin-1")
             self.headers[name] = f"{self.headers[name]}, {value}" if name in self.headers else value
             if name in counted:
                 counted[name] += 1

@@ -59,6 +59,20 @@ def test_what_a_request_says():
     assert parse([GOOD["absolute"]])[:4] == ("OPTIONS", "/", "q", "Host:80")
 
 
+def test_blanks_around_a_value_are_looked_at_once_however_many():
+    """Tried in every way of sharing them out, these would take a quarter of an hour, and every client with
+    it."""
+    blanks = b" \t" * 4000
+    parser = RequestParser(ADJUSTMENTS, max_header_bytes=30_000, max_body_bytes=0)
+    parser.received(
+        b"GET / HTTP/1.1\r\nHost: h\r\nA:" + blanks + b"b" + blanks + b"c" + blanks + b"\x01\r\n\r\n"
+    )
+    assert parser.fault == "a header line is not valid"
+    parser = RequestParser(ADJUSTMENTS, max_header_bytes=30_000, max_body_bytes=0)
+    parser.received(b"GET / HTTP/1.1\r\nHost: h\r\nA:" + blanks + b"b \xa0" + blanks + b"\r\n\r\n")
+    assert (parser.fault, parser.headers) == (None, {"HOST": "h", "A": "b \xa0"})
+
+
 @pytest.mark.parametrize("name", GOOD | BAD)
 def test_whole_bytewise_and_with_trailing_data(name):
     data = (GOOD | BAD)[name]
