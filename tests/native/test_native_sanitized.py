@@ -17,12 +17,25 @@ from tests.native.sanitized import COMMANDS, build_plain, build_sanitized, feed,
 SEED = 7
 ROUNDS = 60
 
+pytestmark = pytest.mark.xdist_group("native sanitized")  # each program is built by one test process only
+
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The sanitized engine; skips where it cannot be built (no compiler, or one without sanitizers)."""
     try:
         return build_sanitized(tmp_path_factory.mktemp("sanitized"))
+    except BuildError as error:
+        pytest.skip(str(error)[:300])
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The engine for valgrind; skips without valgrind or a compiler."""
+    if shutil.which("valgrind") is None:
+        pytest.skip("valgrind is not installed")
+    try:
+        return build_plain(tmp_path_factory.mktemp("plain"))
     except BuildError as error:
         pytest.skip(str(error)[:300])
 
@@ -41,11 +54,5 @@ def test_mutated_commands_are_clean(program: Path, directory: Path) -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_valgrind_finds_nothing(threads: int, directory: Path, tmp_path: Path) -> None:
-    if shutil.which("valgrind") is None:
-        pytest.skip("valgrind is not installed")
-    try:
-        program = build_plain(tmp_path)
-    except BuildError as error:
-        pytest.skip(str(error)[:300])
-    assert valgrind(program, directory, b"".join(COMMANDS), threads) == ""
+def test_valgrind_finds_nothing(threads: int, plain: Path, directory: Path) -> None:
+    assert valgrind(plain, directory, b"".join(COMMANDS), threads) == ""
