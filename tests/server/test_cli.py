@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import logging
 import os
 import re
 import signal
@@ -58,9 +59,11 @@ def refused_here(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
     """
 
     def line_of(*arguments: str) -> str:
+        log = list(logging.getLogger().handlers)
         with pytest.raises(SystemExit) as ended:
             main(arguments)
         assert ended.value.code == 2
+        assert logging.getLogger().handlers == log, "it came as far as a log: a process of its own is needed"
         said = capsys.readouterr()
         assert said.out == ""
         return only_line(said.err)
@@ -114,8 +117,6 @@ def test_without_a_command_the_help_is_shown() -> None:
         (["serve", "--arch", "wonder"], "--arch: 'wonder' is not one of auto, glm"),
         (["serve", "--log-format", "xml"], "--log-format"),
         (["serve", "--model", "/nonexistent/model"], "the model directory /nonexistent/model does not exist"),
-        (["serve", "--engine", "/nonexistent/engine"], "the engine /nonexistent/engine does not exist"),
-        (["serve", "--engine", "/etc/passwd"], "is not executable"),
         (["serve", "--host", "0.0.0.0"], "without a key"),
         (["serve", "--host", "::"], "without a key"),
         (["serve", "--arch", "olmoe", "--kv-slots", "2"], "have one KV slot"),
@@ -133,6 +134,8 @@ def test_section_17_bad_flags_are_one_line_and_exit_2(
     [
         (["serve", "--port"], "requires an argument"),
         (["serve", "--port", "x"], "--port: 'x' is not a whole number"),
+        (["serve", "--engine", "/nonexistent/engine"], "the engine /nonexistent/engine does not exist"),
+        (["serve", "--engine", "/etc/passwd"], "is not executable"),
         (["serve", "--host", "192.0.2.1", "--api-key", "k", "--port", "0"], "cannot listen on 192.0.2.1"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
