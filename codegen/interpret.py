@@ -267,7 +267,7 @@ def _real(wire_type: RealType, text: str, name: str) -> float:
             raise Refused(name, "range")
         return special[text]
     exponent = r"([eE][+-]?[0-9]+)?" if wire_type.print.endswith("g") else ""
-    if not re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)" + exponent, text):
+    if not re.fullmatch(r"[+-]?([0-9]+(?:\.[0-9]*)?|\.[0-9]+)" + exponent, text):
         raise Refused(name, "word")
     number = float(text)
     for judged in (number, _single(number) if wire_type.single_precision else number):

@@ -141,8 +141,8 @@ def uint_or(word: bytes, low: int, high: int, unreadable: int) -> int:
         return unreadable
 
 
-_DECIMAL: Final = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)")
-_GENERAL: Final = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_DECIMAL: Final = re.compile(rb"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
+_GENERAL: Final = re.compile(rb"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _NOT_FINITE: Final[Mapping[bytes, float]] = {b"nan": nan, b"inf": inf, b"-inf": -inf}
 
 

@@ -154,6 +154,14 @@ def test_the_line_limit_is_noticed_before_the_line_ends() -> None:
     assert_fault(fault, "", "", "line_limit")
 
 
+@pytest.mark.parametrize(("end", "rule"), [(b"", "range"), (b".", "range"), (b"x", "word"), (b".0.", "word")])
+def test_a_number_as_long_as_a_line_is_judged_at_once(end: bytes, rule: str) -> None:
+    """In more than linear time this would take hours."""
+    digits = b"1" * (limits.FRAME_LINE_BYTES - 100)
+    [fault] = read([b"PROF " + digits + end + b" 1 1 1 1 1 1 1 1\n"])
+    assert_fault(fault, "PROF", "wall_s", rule)
+
+
 def test_the_largest_payload_is_read_and_a_larger_one_is_refused_before_it_comes() -> None:
     payload = bytes(range(256)) * (limits.PAYLOAD_BYTES // 256)
     stream = b"DATA 3 %d\n%b\n" % (len(payload), payload)
