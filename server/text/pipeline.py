@@ -33,9 +33,12 @@ FinishReason = Literal["stop", "length", "tool_calls"]
 _NONE: frozenset[str] = frozenset()
 _LONGEST_WAITING = 32
 """Characters of a marker that may wait outside the stages: what waits is copied with every piece."""
-_LONGEST_TAKEN_BACK = 3
+_LONGEST_TAKEN_BACK = 5
 """Characters that may be taken back from the stages: they are looked at twice."""
 
+
+_ONE_CHARACTER = {bytes((code,)): chr(code) for code in range(128)}
+"""What engines that send bytes send most, decoded."""
 
 _TAG_BEGINNINGS = frozenset(
     tag[:length] for tag in (*REASONING_MARKERS, *TOOL_TAGS) for length in range(1, len(tag))
@@ -158,9 +161,11 @@ class Pipeline:
     def feed(self, data: bytes) -> list[Piece]:
         """The pieces that `data` settles; often none, when it completes no character or could begin a
         marker."""
-        text = self._decoder.feed(data)
-        if not text:
-            return []
+        text = _ONE_CHARACTER.get(data) if not self._decoder.pending else None
+        if text is None:
+            text = self._decoder.feed(data)
+            if not text:
+                return []
         if self._waiting:
             text = self._waiting + text
         elif text == self._again:
