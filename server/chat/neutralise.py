@@ -44,15 +44,24 @@ class Neutraliser:
             f"{re.escape(start)}(?={'|'.join(re.escape(token[1:]) for token in longer if token[0] == start)})"
             for start in starts
         )
-        self._separate = re.compile("|".join(branches) if longer else "(?!)", re.DOTALL).sub
-        self._behind_first = r"\g<0>" + self.separator
+        self._find = re.compile("|".join(branches) if longer else "(?!)", re.DOTALL).finditer
 
     def text(self, text: str) -> str:
         """`text` with every control token in it broken."""
         for character in self._first_characters:
             if character in text:
-                return self._separate(self._behind_first, self._replace_single(_REPLACEMENT, text))
+                return self._separated(self._replace_single(_REPLACEMENT, text))
         return text
+
+    def _separated(self, text: str) -> str:
+        """Token by token and not in one `sub`, which would keep the interpreter from every stream until the
+        last one of a large body."""
+        parts: list[str] = []
+        place = 0
+        for found in self._find(text):
+            parts += (text[place : found.end()], self.separator)
+            place = found.end()
+        return "".join((*parts, text[place:])) if parts else text
 
     def value(self, value: Any) -> Any:
         """A copy of a JSON value with every string in it, keys included, treated like text.
