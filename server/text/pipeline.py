@@ -307,8 +307,8 @@ class Pipeline:
                 kind = type(piece)
                 self._again, self._again_does = char, lambda text: [kind(text)]
         elif self._tools is not None and self._tools.swallowing:
-            swallow, first = self._tools.swallow, (held + char)[0]
-            self._again, self._again_does = char, lambda text: swallow(first) or []
+            into_call, first = self._into_call, (held + char)[0]
+            self._again, self._again_does = char, lambda text: into_call(first)
 
     def finish(self, *, length_limited: bool = False) -> list[Piece]:
         """End of input: everything still held. `length_limited` is DONE's flag."""

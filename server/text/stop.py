@@ -310,8 +310,8 @@ class StopFilter:
         self._node, self._best = node, best
         self._position += index
         boundary = self._position - node.depth
-        if best is not None and best[0] < boundary:
-            boundary = best[0]
+        if best is not None:
+            boundary = min(boundary, best[0])
         released = _joined_slice(first, text, 0, boundary - base)
         if best is None or not leading:
             return released, text[index:]
