@@ -224,7 +224,7 @@ class Pipeline:
         if len(held) <= _LONGEST_TAKEN_BACK and self._recent.endswith(held):
             self._shorten(held)
         if not self._beginnings and state == self._state and len(text) == 1:
-            self._repeat(text, pieces, held)
+            self._repeat(text, pieces)
         self._state = state
         return pieces
 
@@ -298,17 +298,16 @@ class Pipeline:
             self._shorten("")
         return pieces
 
-    def _repeat(self, char: str, pieces: list[Piece], held: str) -> None:
+    def _repeat(self, char: str, pieces: list[Piece]) -> None:
         """The stages hold what they held before `char`: of the text held one character went out or into the
-        open call, and the next `char` will do the same."""
+        open call. That leaves only `char` itself, again and again, and the next one will do the same."""
         if pieces:
             piece = pieces[0]
             if isinstance(piece, ContentDelta | ReasoningDelta) and piece.text == char:
                 kind = type(piece)
                 self._again, self._again_does = char, lambda text: [kind(text)]
         elif self._tools is not None and self._tools.swallowing:
-            into_call, first = self._into_call, (held + char)[0]
-            self._again, self._again_does = char, lambda text: into_call(first)
+            self._again, self._again_does = char, self._into_call
 
     def finish(self, *, length_limited: bool = False) -> list[Piece]:
         """End of input: everything still held. `length_limited` is DONE's flag."""
