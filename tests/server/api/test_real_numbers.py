@@ -79,12 +79,6 @@ class Decoder:
         return self.normed(x, "model.norm.weight") @ self.weights.get("lm_head.weight", embedding).T
 
 
-def bound(expected: Any) -> Any:
-    """How far an engine may be from double precision: 1e-5, and for values far from 0 what single precision
-    cannot tell apart there, eight of its steps."""
-    return 1e-5 + 8 * np.finfo(np.float32).eps * np.abs(expected)
-
-
 PROMPTS = [
     "The capital of France is Paris.",
     "[gMASK]<sop><|user|>what is 2 + 2?<|assistant|><think></think>2 + 2 = 4.",
@@ -98,7 +92,7 @@ def decoder() -> Decoder:
 
 
 @pytest.mark.parametrize("prompt", PROMPTS)
-def test_echoed_log_probabilities_equal_a_full_softmax(
+def test_echoed_log_probabilities_equal_a_full_softmax_within_1e_5(
     real_gateway: Any, decoder: Decoder, prompt: str
 ) -> None:
     tokenizers = pytest.importorskip("tokenizers")
@@ -108,10 +102,9 @@ def test_echoed_log_probabilities_equal_a_full_softmax(
     answer = real_gateway.complete(ids, logprobs=5, echo=True, max_tokens=1, temperature=0).json
     scores = answer["choices"][0]["logprobs"]
     echoed = scores["token_logprobs"][1 : len(ids)]
-    own = expected[np.arange(len(ids) - 1), ids[1:]]
-    assert np.all(np.abs(np.array(echoed) - own) < bound(own))
+    assert np.abs(np.array(echoed) - expected[np.arange(len(ids) - 1), ids[1:]]).max() < 1e-5
     generated = scores["token_logprobs"][len(ids)]
-    assert abs(generated - expected[-1].max()) < bound(expected[-1].max())
+    assert abs(generated - expected[-1].max()) < 1e-5
     for place, table in enumerate(scores["top_logprobs"][1 : len(ids) + 1]):
         best = np.sort(expected[place])[::-1][:5]
         shown = np.array(sorted(table.values(), reverse=True))
