@@ -18,7 +18,8 @@ logger = logging.getLogger("colibri.server")
 IGNORED_WHEN_BAD: Final = frozenset({"temperature"})
 """Settings whose bad value is passed over with a warning instead of ending the start (http.md §6.7)."""
 
-_FILES: Final = frozenset({"model", "engine"})
+_FILE: Final = "path"
+"""Unit of a setting that names a file."""
 
 
 class SettingError(ValueError):
@@ -102,7 +103,7 @@ def _readable(setting: Setting, text: str) -> str:
     """``text``; Python hands on bytes that are no UTF-8, and only the name of a file may have any. Raises
     ValueError, without the text: it may be the key.
     """
-    if setting.name not in _FILES and not text.isascii():
+    if setting.unit != _FILE and not text.isascii():
         try:
             text.encode("utf-8")
         except UnicodeEncodeError:
