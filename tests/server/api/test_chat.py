@@ -181,7 +181,7 @@ def test_section_9_1_top_logprobs_is_checked_and_without_effect_while_logprobs_i
     assert b"logprobs" not in gateway.submits()[0]
 
 
-QUIET = ["ACCEPT <id> 7", "DATA <id> <n> => a", "@sleep 0.6", "DATA <id> <n> => b", DONE]
+QUIET = ["ACCEPT <id> 7", "DATA <id> <n> => a", "@sleep 1.5", "DATA <id> <n> => b", DONE]
 
 
 @pytest.mark.parametrize("visible", [False, True])
@@ -194,7 +194,7 @@ def test_b06_keepalives_are_invisible_unless_the_operator_wants_a_dot(
     answer = gateway.chat(stream=True)
     assert joined(answer, "content") == "ab"
     beats = [delta["reasoning_content"] for delta in deltas(answer) if "reasoning_content" in delta]
-    assert beats  # how many fit depends on the machine; fifty are counted in test_fifty_keepalives.py
+    assert len(beats) >= 3
     assert set(beats) == ({"."} if visible else {""})
 
 

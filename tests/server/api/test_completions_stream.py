@@ -216,7 +216,7 @@ def hasty(open_gateway: Callable[..., Any]) -> Any:
 QUIET = [
     "ACCEPT <id> 7",
     "DATA <id> <n> => a",
-    "@sleep 0.6",
+    "@sleep 1.5",
     "DATA <id> <n> => b",
     "DONE <id> STAT 2 2.5 0 1.0 7 0",
 ]
@@ -227,7 +227,7 @@ def test_b06_and_b07_keepalives_come_in_silence_and_change_no_text(hasty: Any) -
     *chunks, last = hasty.complete(stream=True).events
     texts = [chunk["choices"][0]["text"] for chunk in chunks]
     assert "".join(texts) == "ab"
-    assert texts.count("") >= 2  # one of the eleven that fit at least, and the last chunk
+    assert texts.count("") >= 4  # several of those that fit, and the last chunk
     assert last == "[DONE]"
     assert [chunk["choices"][0]["finish_reason"] for chunk in chunks] == [None] * (len(chunks) - 1) + ["stop"]
 
