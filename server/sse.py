@@ -16,6 +16,8 @@ from typing import Any, Final
 
 import orjson
 
+from server.json_values import rewritten
+
 DONE: Final = b"data: [DONE]\n\n"
 """The last event of an OpenAI stream."""
 
@@ -45,7 +47,7 @@ def compact_json(value: Any) -> bytes:
     try:
         return orjson.dumps(value)
     except TypeError:
-        finite = _finite(value)
+        finite = rewritten(value, _finite)
     text = json.dumps(finite, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
     try:
         return text.encode("utf-8")
@@ -53,21 +55,8 @@ def compact_json(value: Any) -> bytes:
         return json.dumps(finite, separators=(",", ":"), allow_nan=False).encode("ascii")
 
 
-def _finite(value: Any) -> Any:
-    """A copy of ``value`` with null for what is not finite; without recursion, for any nesting."""
-    top = [value]
-    left: list[Any] = [top]
-    while left:
-        container = left.pop()
-        places = container.items() if isinstance(container, dict) else enumerate(container)
-        for place, member in list(places):
-            if isinstance(member, float) and not math.isfinite(member):
-                container[place] = None
-            elif isinstance(member, dict | list | tuple):
-                copy: Any = dict(member) if isinstance(member, dict) else list(member)
-                container[place] = copy
-                left.append(copy)
-    return top[0]
+def _finite(leaf: Any) -> Any:
+    return None if isinstance(leaf, float) and not math.isfinite(leaf) else leaf
 
 
 def event_json(value: Any) -> bytes:

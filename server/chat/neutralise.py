@@ -17,9 +17,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+from server.json_values import rewritten
 
 _SEPARATORS = (" ", "\u2060", "\u200b", "\ufeff")
 _REPLACEMENT = "\ufffd"
@@ -64,25 +66,11 @@ class Neutraliser:
         return "".join((*parts, text[place:])) if parts else text
 
     def value(self, value: Any) -> Any:
-        """A copy of a JSON value with every string in it, keys included, treated like text.
+        """A copy of a JSON value with every string in it, keys included, treated like text."""
+        return rewritten(value, self._leaf, self.text)
 
-        Without recursion: a request may nest as deeply as the body limit says, whatever the stack holds.
-        """
-        top = [value]
-        left: list[Any] = [top]
-        while left:
-            container = left.pop()
-            places = container.items() if isinstance(container, dict) else enumerate(container)
-            for place, member in list(places):
-                if isinstance(member, str):
-                    container[place] = self.text(member)
-                elif isinstance(member, Mapping):
-                    container[place] = {self.text(key): inner for key, inner in member.items()}
-                    left.append(container[place])
-                elif isinstance(member, (list, tuple)):
-                    container[place] = list(member)
-                    left.append(container[place])
-        return top[0]
+    def _leaf(self, leaf: Any) -> Any:
+        return self.text(leaf) if isinstance(leaf, str) else leaf
 
 
 def control_tokens(tokenizer: Path) -> frozenset[str]:
