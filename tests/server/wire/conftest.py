@@ -9,7 +9,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -216,18 +216,35 @@ class Wire:
     ACCEPT = 30.0
     STALL = 600.0
 
-    def __init__(self, new_sink: Callable[[], Any], *, honours_stop: bool = True, ready: bool = True) -> None:
+    def __init__(
+        self,
+        new_sink: Callable[[], Any],
+        *,
+        honours_stop: bool = True,
+        ready: bool = True,
+        ids: Iterable[int] | None = None,
+        **defaults: Any,
+    ) -> None:
+        """``ids``: those the requests get, from 1 unless given; ``defaults``: what a submission asks for."""
         self.now = 0.0
         self.connection = Connection(
-            itertools.count(1), Deadlines(accept=self.ACCEPT, stall=self.STALL), honours_stop=honours_stop
+            itertools.count(1) if ids is None else iter(ids),
+            Deadlines(accept=self.ACCEPT, stall=self.STALL),
+            honours_stop=honours_stop,
         )
         self.messages: list[Outgoing] = []
         self.engine_events: list[Any] = []
         self._new_sink = new_sink
+        self._defaults = defaults
         if ready:
             self.feed(b"a banner\n\x01\x01READY\x01\x01\nSTAT 0 0.0 0.0 1.0\n")
             assert self.engine_events == [EngineReady()]
             self.engine_events.clear()
+
+    @property
+    def lost(self) -> list[ConnectionLost]:
+        """The end of the connection, once it is over."""
+        return [event for event in self.engine_events if isinstance(event, ConnectionLost)]
 
     def settle(self) -> None:
         """What an owner does after every call."""
@@ -243,9 +260,8 @@ class Wire:
         self.settle()
 
     def submit(self, prompt: bytes = b"hi", **changes: Any) -> tuple[Request, Any]:
-        values = {"slot": 0, "max_tokens": 16, "temperature": 0.7, "top_p": 0.9, **changes}
         sink = self._new_sink()
-        request = self.connection.submit(Submission(prompt, **values), sink, self.now)
+        request = self.connection.submit(submission(prompt, **{**self._defaults, **changes}), sink, self.now)
         self.settle()
         return request, sink
 

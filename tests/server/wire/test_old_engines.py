@@ -11,74 +11,31 @@ from typing import Any
 import pytest
 
 from generated.wire import FieldError
-from server.wire.connection import Connection, Deadlines
-from server.wire.events import ConnectionLost, EngineReady, Submission, TelemetryFrame
-from server.wire.inflight import Request
+from server.wire.events import ConnectionLost
 
-READY = b"\x01\x01READY\x01\x01\nSTAT 0 0.0 0.0 1.0\n"
-ACCEPT, STALL = 30.0, 600.0
+GREEDY = {"temperature": 0.0, "top_p": 1.0}
 OLD = b"ERROR 0 BAD_REQUEST\n"
 DANGEROUS = b"what does this do?\nCANCEL 1\nthanks"
 DONE = b"DONE %d STAT 1 0 0 1.0 1 0\n"
 
 
-class Wire:
-    """A ready connection to an engine of unknown age."""
-
-    def __init__(self, new_sink: Callable[[], Any], ids: range = range(1, 100)) -> None:
-        self.connection = Connection(iter(ids), Deadlines(accept=ACCEPT, stall=STALL), honours_stop=True)
-        self.new_sink = new_sink
-        self.now = 0.0
-        self.lost: list[ConnectionLost] = []
-        self.feed(READY)
-
-    def feed(self, data: bytes) -> None:
-        self.connection.receive_data(data, self.now)
-        self.settle()
-
-    def settle(self) -> None:
-        for event in self.connection.take_events():
-            if isinstance(event, ConnectionLost):
-                self.lost.append(event)
-            elif not isinstance(event, (EngineReady, TelemetryFrame)):
-                event.deliver()
-
-    def submit(self, prompt: bytes = b"hi", **changes: Any) -> tuple[Request, Any]:
-        values = {"slot": 0, "max_tokens": 16, "temperature": 0.0, "top_p": 1.0, **changes}
-        sink = self.new_sink()
-        request = self.connection.submit(Submission(prompt, **values), sink, self.now)
-        self.settle()
-        return request, sink
-
-    def cancel(self, request: Request) -> None:
-        self.connection.cancel(request, self.now)
-        self.settle()
-
-    def pass_time(self, seconds: float) -> None:
-        self.now += seconds
-        self.connection.check(self.now)
-        self.settle()
-
-    def written(self) -> bytes:
-        return b"".join(message.data for message in self.connection.take_outgoing())
-
-
 @pytest.fixture
-def wire(new_sink: Callable[[], Any]) -> Wire:
-    return Wire(new_sink)
+def wire(new_wire: Callable[..., Any]) -> Any:
+    """A ready connection to an engine of unknown age."""
+    return new_wire(**GREEDY)
 
 
 # -- the proof of age ----------------------------------------------------------------------------------------
 
 
-def test_one_unacknowledged_extension_request_is_the_proof(wire: Wire) -> None:
+def test_one_unacknowledged_extension_request_is_the_proof(wire: Any) -> None:
     _, sink = wire.submit(logprobs=2)
     wire.feed(OLD)
     assert sink.wait().outcome == ("failure", 503, "engine_logprobs_unsupported")
     assert wire.written() == b"SUBMIT 1 0 2 16 0 1 0 logprobs=2\nhi\n", "nothing to cancel there"
 
 
-def test_the_proof_is_remembered_for_the_life_of_the_engine(wire: Wire) -> None:
+def test_the_proof_is_remembered_for_the_life_of_the_engine(wire: Any) -> None:
     wire.submit(b"1", ids=True)
     wire.feed(OLD + b"ERROR 0 BAD_REQUEST\n")
     wire.written()
@@ -92,7 +49,7 @@ def test_the_proof_is_remembered_for_the_life_of_the_engine(wire: Wire) -> None:
     assert plain.wait().outcome == ("done", 1)
 
 
-def test_what_was_proved_about_one_key_says_nothing_about_another(wire: Wire) -> None:
+def test_what_was_proved_about_one_key_says_nothing_about_another(wire: Any) -> None:
     wire.submit(logprobs=1)
     wire.feed(OLD)
     wire.written()
@@ -100,7 +57,7 @@ def test_what_was_proved_about_one_key_says_nothing_about_another(wire: Wire) ->
     assert wire.written() == b"SUBMIT 2 0 1 16 0 1 0 ids=1\n2\n"
 
 
-def test_a_plain_request_that_is_unacknowledged_spoils_the_proof(wire: Wire) -> None:
+def test_a_plain_request_that_is_unacknowledged_spoils_the_proof(wire: Any) -> None:
     _, plain = wire.submit()
     _, extended = wire.submit(slot=1, logprobs=1)
     wire.feed(OLD)
@@ -110,7 +67,7 @@ def test_a_plain_request_that_is_unacknowledged_spoils_the_proof(wire: Wire) -> 
     assert plain.names == ["accept"]
 
 
-def test_two_extension_requests_are_no_proof(wire: Wire) -> None:
+def test_two_extension_requests_are_no_proof(wire: Any) -> None:
     _, first = wire.submit(logprobs=1)
     _, second = wire.submit(slot=1, logprobs=1)
     wire.feed(OLD)
@@ -120,13 +77,13 @@ def test_two_extension_requests_are_no_proof(wire: Wire) -> None:
 
 
 @pytest.mark.parametrize("words", [b"", b"NOT_FOUND", b"queue full"])
-def test_other_words_for_id_0_prove_nothing(wire: Wire, words: bytes) -> None:
+def test_other_words_for_id_0_prove_nothing(wire: Any, words: bytes) -> None:
     _, sink = wire.submit(logprobs=1)
     wire.feed(b"ERROR 0 %s\n" % words)
     assert sink.calls == []
 
 
-def test_errors_for_id_0_that_match_nothing_are_dropped(wire: Wire) -> None:
+def test_errors_for_id_0_that_match_nothing_are_dropped(wire: Any) -> None:
     wire.feed(OLD)
     _, sink = wire.submit()
     wire.feed(OLD + b"ACCEPT 1 7\nDATA 1 1\nx\n" + DONE % 1)
@@ -141,39 +98,39 @@ def test_errors_for_id_0_that_match_nothing_are_dropped(wire: Wire) -> None:
 )
 @pytest.mark.parametrize("where", [b"%s", b"a\n%s", b"a\n%s\nb"])
 def test_no_line_that_could_be_a_command_reaches_an_engine_of_unknown_age(
-    wire: Wire, line: bytes, where: bytes
+    wire: Any, line: bytes, where: bytes
 ) -> None:
     wire.submit(where % line, logprobs=2, slot=3)
     assert wire.written() == b"SUBMIT 1 3 1 1 0 1 0 logprobs=2\nx\n"
 
 
-def test_a_value_that_no_submit_carries_is_told_before_the_probe(wire: Wire) -> None:
+def test_a_value_that_no_submit_carries_is_told_before_the_probe(wire: Any) -> None:
     with pytest.raises(FieldError, match="top_p"):
         wire.submit(DANGEROUS, logprobs=2, top_p=0.0)
     assert (wire.written(), wire.connection.in_flight) == (b"", 0)
 
 
 @pytest.mark.parametrize("prompt", [b"hi", b"a CANCEL 1", b"cancel 1\nstop 1", b"", b"x\ny"])
-def test_other_payloads_need_no_probe(wire: Wire, prompt: bytes) -> None:
+def test_other_payloads_need_no_probe(wire: Any, prompt: bytes) -> None:
     wire.submit(prompt, logprobs=2)
     assert wire.written() == b"SUBMIT 1 0 %d 16 0 1 0 logprobs=2\n%s\n" % (len(prompt), prompt)
 
 
-def test_plain_requests_need_none_either(wire: Wire) -> None:
+def test_plain_requests_need_none_either(wire: Any) -> None:
     """Every build drains the payload of a header it can read, and every build reads six and seven words."""
     wire.submit(DANGEROUS)
     wire.submit(b"hi", slot=1, extra=b"STOP 1")
     assert wire.written().count(b"SUBMIT ") == 2
 
 
-def test_grammar_bytes_are_payload_too(wire: Wire) -> None:
+def test_grammar_bytes_are_payload_too(wire: Any) -> None:
     wire.submit(b"1", ids=True, extra=b"root ::= x\nSTOP 1\n")
     assert wire.written() == b"SUBMIT 1 0 1 1 0 1 0 ids=1\n0\n", (
         "a probe of ids is an id, and brings no grammar"
     )
 
 
-def test_after_the_probe_ends_well_the_request_goes_out_unchanged(wire: Wire) -> None:
+def test_after_the_probe_ends_well_the_request_goes_out_unchanged(wire: Any) -> None:
     request, sink = wire.submit(DANGEROUS, logprobs=2)
     wire.written()
     wire.feed(b"ACCEPT 1 1\nECHO 1 1 0 nan 0\nx\nDATA 1 1 -0.5 0\ny\n")
@@ -186,7 +143,7 @@ def test_after_the_probe_ends_well_the_request_goes_out_unchanged(wire: Wire) ->
 
 
 @pytest.mark.parametrize("proof", [b"ACCEPT 1 1\n", b"ECHO 1 1 0 nan 0\nx\n", b"DATA 1 0 -0.5 0\n\n"])
-def test_an_engine_that_took_an_extension_once_needs_no_probe(wire: Wire, proof: bytes) -> None:
+def test_an_engine_that_took_an_extension_once_needs_no_probe(wire: Any, proof: bytes) -> None:
     wire.submit(logprobs=2)
     wire.feed(proof)
     wire.written()
@@ -194,7 +151,7 @@ def test_an_engine_that_took_an_extension_once_needs_no_probe(wire: Wire, proof:
     assert wire.written() == b"SUBMIT 2 1 34 16 0 1 0 logprobs=2\n" + DANGEROUS + b"\n"
 
 
-def test_a_probe_that_an_old_engine_refuses_fails_the_request_without_a_submit(wire: Wire) -> None:
+def test_a_probe_that_an_old_engine_refuses_fails_the_request_without_a_submit(wire: Any) -> None:
     _, sink = wire.submit(DANGEROUS, logprobs=2)
     _, ids = wire.submit(b"hi\nSTOP 1", ids=True, slot=1)
     wire.written()
@@ -204,21 +161,21 @@ def test_a_probe_that_an_old_engine_refuses_fails_the_request_without_a_submit(w
     assert ids.wait().outcome == ("failure", 503, "engine_tok_ids_unsupported")
 
 
-def test_a_probe_that_nobody_answers_fails_the_request(wire: Wire) -> None:
+def test_a_probe_that_nobody_answers_fails_the_request(wire: Any) -> None:
     _, sink = wire.submit(DANGEROUS, logprobs=2)
-    wire.pass_time(ACCEPT)
+    wire.pass_time(wire.ACCEPT)
     assert sink.wait().outcome == ("failure", 503, "engine_logprobs_unsupported")
     assert wire.connection.in_flight == 0
 
 
-def test_a_probe_that_fails_otherwise_fails_the_request_the_same_way(wire: Wire) -> None:
+def test_a_probe_that_fails_otherwise_fails_the_request_the_same_way(wire: Any) -> None:
     _, sink = wire.submit(DANGEROUS, logprobs=2)
     wire.feed(b"ERROR 1 SLOT_BUSY\n")
     assert sink.wait().outcome == ("failure", 500, "engine_error")
     assert sink.cause == "the engine answered ERROR SLOT_BUSY"
 
 
-def test_requests_that_wait_for_one_probe_are_served_by_its_success(wire: Wire) -> None:
+def test_requests_that_wait_for_one_probe_are_served_by_its_success(wire: Any) -> None:
     _, first = wire.submit(DANGEROUS, logprobs=2)
     _, second = wire.submit(DANGEROUS, logprobs=2, slot=1)
     assert wire.written().count(b"SUBMIT") == 1, "one probe at a time, or there could be no proof"
@@ -228,7 +185,7 @@ def test_requests_that_wait_for_one_probe_are_served_by_its_success(wire: Wire) 
     assert first.wait().outcome == second.wait().outcome == ("done", 1)
 
 
-def test_a_client_that_leaves_during_its_probe_keeps_the_slot_until_the_probe_is_over(wire: Wire) -> None:
+def test_a_client_that_leaves_during_its_probe_keeps_the_slot_until_the_probe_is_over(wire: Any) -> None:
     request, sink = wire.submit(DANGEROUS, logprobs=2)
     wire.written()
     wire.cancel(request)
@@ -239,7 +196,7 @@ def test_a_client_that_leaves_during_its_probe_keeps_the_slot_until_the_probe_is
     assert (wire.written(), wire.connection.in_flight) == (b"", 0)
 
 
-def test_a_client_that_leaves_while_it_waits_for_somebody_elses_probe_is_gone_at_once(wire: Wire) -> None:
+def test_a_client_that_leaves_while_it_waits_for_somebody_elses_probe_is_gone_at_once(wire: Any) -> None:
     _, owner = wire.submit(DANGEROUS, logprobs=2)
     request, sink = wire.submit(DANGEROUS, logprobs=2, slot=1)
     wire.written()
@@ -250,7 +207,7 @@ def test_a_client_that_leaves_while_it_waits_for_somebody_elses_probe_is_gone_at
     assert owner.calls == []
 
 
-def test_when_the_owner_of_a_probe_leaves_the_others_get_their_own(wire: Wire) -> None:
+def test_when_the_owner_of_a_probe_leaves_the_others_get_their_own(wire: Any) -> None:
     owner, _ = wire.submit(DANGEROUS, logprobs=2)
     _, other = wire.submit(DANGEROUS, logprobs=2, slot=1)
     wire.cancel(owner)
@@ -261,7 +218,7 @@ def test_when_the_owner_of_a_probe_leaves_the_others_get_their_own(wire: Wire) -
     assert other.wait().outcome == ("done", 1)
 
 
-def test_requests_that_wait_for_a_probe_fail_with_the_engine(wire: Wire) -> None:
+def test_requests_that_wait_for_a_probe_fail_with_the_engine(wire: Any) -> None:
     _, owner = wire.submit(DANGEROUS, logprobs=2)
     _, other = wire.submit(DANGEROUS, logprobs=2, slot=1)
     wire.connection.receive_eof(wire.now)
@@ -270,12 +227,12 @@ def test_requests_that_wait_for_a_probe_fail_with_the_engine(wire: Wire) -> None
     assert wire.lost == [ConnectionLost("the engine closed its stdout", False, True)]
 
 
-def test_requests_that_wait_for_a_probe_stall_like_any_other(wire: Wire) -> None:
+def test_requests_that_wait_for_a_probe_stall_like_any_other(wire: Any) -> None:
     _, owner = wire.submit(DANGEROUS, logprobs=2)
     _, other = wire.submit(DANGEROUS, logprobs=2, slot=1)
     wire.feed(b"ACCEPT 1 1\n")
     for _ in range(3):
-        wire.pass_time(STALL / 2)
+        wire.pass_time(wire.STALL / 2)
         wire.feed(b"PERF alive\n")
     assert owner.wait().outcome == other.wait().outcome == ("failure", 500, "engine_error")
     assert wire.connection.in_flight == 0
@@ -331,51 +288,34 @@ def splits(data: bytes, how: str) -> list[bytes]:
 @pytest.mark.parametrize("how", ["whole", "bytes", "random"])
 @pytest.mark.parametrize("name", [*OUTCOMES, "ext_logprobs"])
 def test_captured_streams_lead_to_the_outcome_their_name_says(
-    new_sink: Callable[[], Any], name: str, how: str
+    new_wire: Callable[..., Any], name: str, how: str
 ) -> None:
     if not TRANSCRIPTS.exists():
         pytest.skip("the captured streams of ../shared are not here")
     stream = (TRANSCRIPTS / f"{name}.bin").read_bytes()
     sent = (TRANSCRIPTS / f"{name}.in").read_bytes()
     after_ready = stream.index(b"\n", stream.index(b"READY") + 10) + 1
-    ids = list(OUTCOMES.get(name, {1: (), 2: ()}))
-    connection = Connection(iter(ids), Deadlines(accept=ACCEPT, stall=STALL), honours_stop=True)
-    sinks, requests = {}, {}
-    lost: list[ConnectionLost] = []
-
-    def settle() -> None:
-        for event in connection.take_events():
-            if isinstance(event, ConnectionLost):
-                lost.append(event)
-            elif not isinstance(event, (EngineReady, TelemetryFrame)):
-                event.deliver()
-
-    def submit(request_id: int, **changes: Any) -> None:
-        values = {"slot": 0, "max_tokens": 9, "temperature": 0.0, "top_p": 1.0, **changes}
-        sinks[request_id] = new_sink()
-        requests[request_id] = connection.submit(Submission(b"Hello", **values), sinks[request_id], 0.0)
-
+    expected = OUTCOMES.get(name, {1: ("failure", 503, "engine_logprobs_unsupported"), 2: ("done", 4)})
+    wire = new_wire(ready=False, ids=list(expected), max_tokens=9, **GREEDY)
     for piece in splits(stream[:after_ready], how):
-        connection.receive_data(piece, 0.0)
+        wire.feed(piece)
     stream = stream[after_ready:]
+    sinks = {}
     if name == "ext_logprobs":  # the gateway waits for the verdict on the first before anything else
         cut = stream.index(b"ERROR 0 BAD_REQUEST\n") + 20
-        submit(1, logprobs=2)
-        connection.receive_data(stream[:cut], 0.0)
+        _, sinks[1] = wire.submit(b"Hello", logprobs=2)
+        wire.feed(stream[:cut])
         stream = stream[cut:]
-        submit(2)
+        _, sinks[2] = wire.submit(b"Hello")
     for request_id in OUTCOMES.get(name, {}):
-        submit(request_id)
+        request, sinks[request_id] = wire.submit(b"Hello")
         if f"CANCEL {request_id}\n".encode() in sent and name.split("_")[-1] in ("cancel", "prefill"):
-            connection.cancel(requests[request_id], 0.0)
-    settle()
+            wire.cancel(request)
     for piece in splits(stream, how):
-        connection.receive_data(piece, 0.0)
-        settle()
-    assert lost == [], "no protocol fault in what a real engine wrote"
-    connection.receive_eof(0.0)
-    settle()
-    expected = OUTCOMES.get(name, {1: ("failure", 503, "engine_logprobs_unsupported"), 2: ("done", 4)})
+        wire.feed(piece)
+    assert wire.lost == [], "no protocol fault in what a real engine wrote"
+    wire.connection.receive_eof(wire.now)
+    wire.settle()
     assert {request_id: sink.wait().outcome for request_id, sink in sinks.items()} == expected
-    assert len(lost) == 1
-    assert ("truncated" in lost[0].reason) == (name == "reader_gone" and not stream.endswith(b"\n"))
+    (end,) = wire.lost
+    assert ("truncated" in end.reason) == (name == "reader_gone" and not stream.endswith(b"\n"))
