@@ -99,6 +99,24 @@ class ScriptedGateway(Gateway):
         return found
 
 
+def ask_program(program: str, *arguments: str, home: Path, directory: Path, **variables: str) -> str:
+    """What a client program prints: one question without a terminal, and no settings but ``variables``.
+
+    It runs in ``directory`` and takes ``home`` for the user's own. Raises CalledProcessError when it fails.
+    """
+    done = subprocess.run(
+        [program, *arguments],
+        cwd=directory,
+        env={"PATH": os.environ["PATH"], "HOME": str(home), **variables},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=True,
+    )
+    return done.stdout
+
+
 def answering(*pieces: str, prompt_tokens: int = 7, length: bool = False) -> list[str]:
     """A script that answers with the pieces, one DATA frame each."""
     frames = [f"DATA <id> <n> => {piece}" for piece in pieces]

@@ -5,14 +5,12 @@ Needs `aider` on the PATH (`pip install aider-chat`, in an environment of its ow
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from .gateways import SCRIPTED_ENGINE, ScriptedGateway, answering
+from .gateways import SCRIPTED_ENGINE, ScriptedGateway, answering, ask_program
 
 AIDER = shutil.which("aider")
 pytestmark = [
@@ -30,24 +28,16 @@ def test_a_streamed_answer_becomes_a_file(tmp_path: Path) -> None:
     project.mkdir()
     gateway = ScriptedGateway(tmp_path, "--api-key", "a-key-for-aider")
     gateway.plan(answering("<think></think>", "Done.\n\nhello.txt\n```\nhello ", "from colibri\n```\n"))
-    environment = {
-        "PATH": os.environ["PATH"],
-        "HOME": str(tmp_path),
-        "OPENAI_API_BASE": f"{gateway.url}/v1",
-        "OPENAI_API_KEY": "a-key-for-aider",
-        "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # it would fetch a price list
-    }
     try:
-        done = subprocess.run(
-            [str(AIDER), *OPTIONS.split(), "--message", "write hello.txt", "hello.txt"],
-            cwd=project,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=100,
-            check=True,
+        printed = ask_program(
+            str(AIDER),
+            *(*OPTIONS.split(), "--message", "write hello.txt", "hello.txt"),
+            home=tmp_path,
+            directory=project,
+            OPENAI_API_BASE=f"{gateway.url}/v1",
+            OPENAI_API_KEY="a-key-for-aider",
+            LITELLM_LOCAL_MODEL_COST_MAP="True",  # it would fetch a price list
         )
     finally:
         assert gateway.close() == 0
-    assert (project / "hello.txt").read_text() == "hello from colibri\n", done.stdout
+    assert (project / "hello.txt").read_text() == "hello from colibri\n", printed

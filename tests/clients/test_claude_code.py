@@ -6,14 +6,12 @@ Needs `claude` on the PATH (`npm install @anthropic-ai/claude-code`) and is skip
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from .gateways import SCRIPTED_ENGINE, ScriptedGateway, answering
+from .gateways import SCRIPTED_ENGINE, ScriptedGateway, answering, ask_program
 
 CLAUDE = shutil.which("claude")
 pytestmark = [
@@ -24,26 +22,18 @@ pytestmark = [
 
 def ask(gateway: ScriptedGateway, home: Path, *arguments: str) -> dict:
     """One question without a terminal; the program asks nobody but the gateway."""
-    environment = {
-        "PATH": os.environ["PATH"],
-        "HOME": str(home),
-        "ANTHROPIC_BASE_URL": gateway.url,
-        "ANTHROPIC_AUTH_TOKEN": "a-key",
-        "ANTHROPIC_MODEL": "served",
-        "ANTHROPIC_SMALL_FAST_MODEL": "served",
-        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-    }
-    done = subprocess.run(
-        [str(CLAUDE), "-p", *arguments, "--output-format", "json"],
-        cwd=home,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=True,
+    printed = ask_program(
+        str(CLAUDE),
+        *("-p", *arguments, "--output-format", "json"),
+        home=home,
+        directory=home,
+        ANTHROPIC_BASE_URL=gateway.url,
+        ANTHROPIC_AUTH_TOKEN="a-key",
+        ANTHROPIC_MODEL="served",
+        ANTHROPIC_SMALL_FAST_MODEL="served",
+        CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1",
     )
-    return json.loads(done.stdout)
+    return json.loads(printed)
 
 
 @pytest.fixture
