@@ -21,6 +21,9 @@ IGNORED_WHEN_BAD: Final = frozenset({"temperature"})
 _FILE: Final = "path"
 """Unit of a setting that names a file."""
 
+_NAMES: Final = frozenset({"name", "origin"})
+"""Units of a setting that is compared with what clients send: no client sends an empty one."""
+
 
 class SettingError(ValueError):
     """A flag or variable that cannot be read; the text is one line for the operator."""
@@ -91,12 +94,25 @@ def resolve(flags: Mapping[str, str | bool | tuple[str, ...] | None], environ: M
 def _value(setting: Setting, given: str | bool | tuple[str, ...] | None, environ: Mapping[str, str]) -> Value:
     if isinstance(given, tuple):
         if given:
-            return tuple(_readable(setting, item).strip() for item in given)
+            return _usable(setting, tuple(_readable(setting, item).strip() for item in given))
     elif given is not None and given is not False:
-        return given if given is True else setting.parse(_readable(setting, given))
+        return given if given is True else _usable(setting, setting.parse(_readable(setting, given)))
     if setting.env is not None and setting.env in environ:
-        return setting.parse(_readable(setting, environ[setting.env]))
+        return _usable(setting, setting.parse(_readable(setting, environ[setting.env])))
     return setting.default
+
+
+def _usable(setting: Setting, value: Value) -> Value:
+    """``value``. Raises ValueError for a name that no request could match, which would do nothing and say so
+    to nobody; a variable with an empty list gives no name.
+    """
+    if setting.unit in _NAMES:
+        for name in value if isinstance(value, tuple) else (str(value),):
+            if not name.strip():
+                raise ValueError(f"{setting.spelled}: the {setting.unit} is empty")
+            if setting.multiple and any(map(str.isspace, name)):
+                raise ValueError(f"{setting.spelled}: the {setting.unit} {name[:40]!r} holds a blank")
+    return value
 
 
 def _readable(setting: Setting, text: str) -> str:

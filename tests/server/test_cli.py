@@ -154,6 +154,31 @@ def test_a_bad_variable_is_one_line_and_names_it(
 
 
 @pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["--model-id", ""], "--model-id: the name is empty"),
+        (["--allowed-host", ""], "--allowed-host / COLI_ALLOWED_HOSTS: the name is empty"),
+        (["--allowed-host", "a b"], "--allowed-host / COLI_ALLOWED_HOSTS: the name 'a b' holds a blank"),
+        (["--cors-origin", ""], "--cors-origin: the origin is empty"),
+        (["--cors-origin", "http://a b"], "--cors-origin: the origin 'http://a b' holds a blank"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_section_17_a_name_that_no_request_could_match_ends_the_start(
+    refused_here: Callable[..., str], arguments: list[str], line: str
+) -> None:
+    assert refused_here("serve", *arguments) == line
+
+
+def test_section_17_so_does_one_from_the_variable(
+    refused_here: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLI_ALLOWED_HOSTS", "a,b c")
+    line = "--allowed-host / COLI_ALLOWED_HOSTS: the name 'b c' holds a blank"
+    assert refused_here("serve") == line
+
+
+@pytest.mark.parametrize(
     ("config", "says"),
     [
         (None, "has no config.json"),

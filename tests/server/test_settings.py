@@ -64,3 +64,38 @@ def test_what_cannot_be_read_is_one_line_that_names_the_setting(
     with pytest.raises(SettingError, match=says) as caught:
         resolve(flags, environ)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("flags", "environ", "says"),
+    [
+        ({"model_id": ""}, {}, "--model-id: the name is empty"),
+        ({"model_id": " \t"}, {}, "--model-id: the name is empty"),
+        ({"allowed_host": ("a", "")}, {}, "--allowed-host / COLI_ALLOWED_HOSTS: the name is empty"),
+        ({"allowed_host": (" ",)}, {}, "--allowed-host / COLI_ALLOWED_HOSTS: the name is empty"),
+        ({"allowed_host": ("a b",)}, {}, "--allowed-host / COLI_ALLOWED_HOSTS: the name 'a b' holds a blank"),
+        (
+            {},
+            {"COLI_ALLOWED_HOSTS": "a, b\tc"},
+            r"--allowed-host / COLI_ALLOWED_HOSTS: the name 'b\tc' holds a blank",
+        ),
+        ({"cors_origin": ("",)}, {}, "--cors-origin: the origin is empty"),
+        (
+            {"cors_origin": ("http://a http://b",)},
+            {},
+            "--cors-origin: the origin 'http://a http://b' holds a blank",
+        ),
+    ],
+)
+def test_a_name_that_no_request_could_match_is_refused(
+    flags: dict[str, str], environ: dict[str, str], says: str
+) -> None:
+    with pytest.raises(SettingError) as caught:
+        resolve(flags, environ)
+    assert str(caught.value) == says
+
+
+def test_the_name_of_a_model_may_hold_blanks_and_a_variable_may_list_no_host() -> None:
+    assert resolve({"model_id": "my model"}, {}).model_id == "my model"
+    assert resolve({}, {"COLI_ALLOWED_HOSTS": ""}).allowed_host == ()
+    assert resolve({}, {"COLI_ALLOWED_HOSTS": " ,"}).allowed_host == ()
