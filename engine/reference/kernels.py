@@ -8,9 +8,15 @@ k in order for any row count from 2 up, as long as the output width is a multipl
 their block size; its AVX2 kernels do not, but are repeatable for a fixed row count. So k is cut into blocks
 of at most `K_BLOCK`, widths are padded to `WIDTH`, and rows come in tiles: one tile of all rows (at least 2)
 where the probe shows that this is safe, else tiles of exactly `FIXED_TILE` rows.
+
+What is fast was measured too: matrices that are not large are cut into panels of `WIDTH` columns (see
+`Projection`).
 """
 
 from __future__ import annotations
+
+import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,27 +25,27 @@ Floats = NDArray[np.float32]
 
 K_BLOCK = 384
 """Longest run of k summed inside one BLAS call; OpenBLAS splits longer ones differently per kernel."""
-FAST_K_BLOCK = 1024
-"""The same where no more than FAST_TILE rows meet in a call: then one kernel does them all."""
-WIDTH = 16
-"""Output widths are padded to a multiple of this: one AVX-512 register of float32."""
+PANEL_DEPTH = 1024
+"""The same for a panel, which no more rows meet in a call than one kernel does for any number of them."""
+WIDTH = 64
+"""Columns of a panel: what OpenBLAS works on at a time (four AVX-512 registers of float32) and reads in the
+order it is stored. Output widths are padded to a multiple of this.
+"""
 FIXED_TILE = 8
 """Rows of a tile where only a fixed row count is repeatable."""
-FAST_TILE = 4
-"""Rows a product of a small matrix is cut into where any row count is safe. OpenBLAS multiplies 4 rows in the
-time of one; 8 rows as twice 4, the matrix still in the cache, take three quarters of the time of 8 at once.
-"""
-_CACHED_BYTES = 1_000_000
-"""A matrix up to this size stays in the second-level cache between two tiles, and OpenBLAS multiplies it by
-FAST_TILE rows with its kernel for small products (up to 10^6 multiplications), as by 2 rows.
-"""
+_ROWS = 4
+"""Row counts are padded to a multiple of this: OpenBLAS multiplies 4 rows in the time of one."""
+_SMALL_PRODUCT = 1_000_000
+"""Multiplications up to which OpenBLAS takes its kernel for small products, which reads a panel in place."""
+_PANELS_BYTES = 1_000_000
+"""A matrix up to this size is stored as panels. Larger ones gain by the second thread of a whole product."""
 _HUGE_PAGE_BYTES = 1 << 21
 _ONE = np.float32(1)
 
 
-def padded(width: int) -> int:
-    """`width` rounded up to a multiple of WIDTH."""
-    return -(-width // WIDTH) * WIDTH
+def padded(width: int, multiple: int = WIDTH) -> int:
+    """`width` rounded up to a multiple."""
+    return -(-width // multiple) * multiple
 
 
 def rows_are_independent() -> bool:
@@ -54,12 +60,14 @@ def rows_are_independent() -> bool:
         for count in (2, 3, 4, 5, 7, 8, 9, 16, 31, 64):
             if not np.array_equal(rows[-count:] @ weights, whole[-count:]):
                 return False
-    weights = random.standard_normal((FAST_K_BLOCK, 240), dtype=np.float32)
-    rows = random.standard_normal((FAST_TILE, FAST_K_BLOCK), dtype=np.float32)
-    whole = rows @ weights
-    return all(
-        np.array_equal(rows[first : first + 2] @ weights, whole[first : first + 2]) for first in (0, 1, 2)
-    )
+    for depth in (192, 512, PANEL_DEPTH):
+        panel = random.standard_normal((depth, WIDTH), dtype=np.float32)
+        rows = random.standard_normal((_tile(64, depth), depth), dtype=np.float32)
+        whole = rows @ panel
+        for count in (2, 4, 8, 12):
+            if not np.array_equal(rows[-count:] @ panel, whole[-count:]):
+                return False
+    return True
 
 
 class Tiling:
@@ -76,12 +84,22 @@ class Tiling:
     def rows(self, count: int) -> int:
         """Row count to compute for `count` wanted rows."""
         if self.tile is None:
-            return 2 if count <= 2 else -(-count // FAST_TILE) * FAST_TILE
-        return -(-count // self.tile) * self.tile
+            return 2 if count <= 2 else padded(count, _ROWS)
+        return padded(count, self.tile)
 
     def split(self, count: int) -> tuple[int, int]:
         """(tiles, rows per tile) of an already padded row count."""
         return (1, count) if self.tile is None else (count // self.tile, self.tile)
+
+
+def aligned_zeros(*shape: int) -> Floats:
+    """A zeroed array that begins on a huge page, so that vectors do not straddle cache lines; pages never
+    touched cost no memory.
+    """
+    size = 4 * math.prod(shape)
+    raw = np.zeros(size + _HUGE_PAGE_BYTES, dtype=np.uint8)
+    start = -raw.ctypes.data % _HUGE_PAGE_BYTES
+    return raw[start : start + size].view(np.float32).reshape(shape)
 
 
 class Arena:
@@ -93,17 +111,14 @@ class Arena:
     """
 
     def __init__(self, elements: int) -> None:
-        raw = np.empty(elements * 4 + _HUGE_PAGE_BYTES, dtype=np.uint8)
-        start = -raw.ctypes.data % _HUGE_PAGE_BYTES
-        self._free = raw[start : start + elements * 4].view(np.float32)
+        self._free = aligned_zeros(elements)
 
     def take(self, *shape: int) -> Floats:
         """A zeroed array of `shape` cut from the arena."""
-        size = int(np.prod(shape))
+        size = math.prod(shape)
         if size > len(self._free):
             raise MemoryError(f"weight arena is {size - len(self._free)} elements short")
         taken, self._free = self._free[:size].reshape(shape), self._free[size:]
-        taken[...] = 0.0
         return taken
 
 
@@ -115,9 +130,25 @@ def depth_blocks(depth: int, longest: int) -> int:
     return blocks
 
 
+@dataclass(frozen=True)
+class Operands:
+    """Where a product reads and writes, as the views its BLAS calls need. Made once for many products."""
+
+    inputs: tuple[Floats, ...]
+    """Per block of depth."""
+    out: Floats
+    part: Floats
+    """What the blocks after the first are multiplied into; empty where there is one block."""
+    rows: Floats
+    """The result as (rows, padded width): `out` seen the plain way."""
+
+
 class Projection:
     """x @ weights (+ bias) with rows independent of each other. Input (rows, depth), output (rows, padded
     width).
+
+    A matrix that fits the second-level cache is stored as panels of WIDTH columns, each read from its first
+    byte to its last while it meets all rows of a step.
     """
 
     @staticmethod
@@ -128,39 +159,60 @@ class Projection:
     def __init__(self, arena: Arena, tiling: Tiling, weights: Floats, bias: Floats | None = None) -> None:
         """`weights` of shape (depth, width): the input dimension first."""
         depth, width = weights.shape
-        self.depth, self.width, self._tiling = depth, padded(width), tiling
-        self._fast = tiling.tile is None and depth * self.width * 4 <= _CACHED_BYTES
-        self.blocks = depth_blocks(depth, FAST_K_BLOCK if self._fast else K_BLOCK)
-        self._weights = arena.take(self.blocks, depth // self.blocks, self.width)
-        self._weights.reshape(depth, self.width)[:, :width] = weights
-        self._part: Floats = np.empty(0, dtype=np.float32)
+        self.width, self._tiling = padded(width), tiling
+        self._panels = tiling.tile is None and depth * self.width * 4 <= _PANELS_BYTES
+        blocks = depth_blocks(depth, PANEL_DEPTH if self._panels else K_BLOCK)
+        self._step = depth // blocks
+        wide = np.zeros((depth, self.width), dtype=np.float32)
+        wide[:, :width] = weights
+        if self._panels:
+            stored = arena.take(blocks, self.width // WIDTH, 1, self._step, WIDTH)
+            stored[:, :, 0] = wide.reshape(blocks, self._step, -1, WIDTH).swapaxes(1, 2)
+        else:
+            stored = arena.take(blocks, self._step, self.width)
+            stored[...] = wide.reshape(stored.shape)
+        self._weights = tuple(stored)
         self._bias: Floats | None = None
         if bias is not None:
             self._bias = np.zeros((tiling.rows(1), self.width), dtype=np.float32)
             self._bias[:, :width] = bias
 
-    def __call__(self, x: Floats, out: Floats) -> None:
-        """Put the product of x (rows, depth) into out (rows, padded width); `rows` as `Tiling.rows` gives
-        it.
+    def operands(self, x: Floats, out: Floats) -> Operands:
+        """Views for the product of x (rows, depth) into out (rows, padded width), for this and any other
+        projection of the same shape; `rows` as `Tiling.rows` gives it.
         """
-        target = out
-        tile = FAST_TILE if self._fast and len(x) > FAST_TILE else self._tiling.tile
-        if tile is not None:
-            x, out = x.reshape(-1, tile, self.depth), out.reshape(-1, tile, self.width)
-        if self.blocks == 1:
-            np.matmul(x, self._weights[0], out)
-        else:
-            step = self.depth // self.blocks
-            np.matmul(x[..., :step], self._weights[0], out)
-            if self._part.shape != out.shape:
-                self._part = np.empty_like(out)
-            part = self._part
-            for block in range(1, self.blocks):
-                np.matmul(x[..., block * step : (block + 1) * step], self._weights[block], part)
-                np.add(out, part, out)
+        count, depth = x.shape
+        view = out
+        if self._panels:
+            tile = _tile(count, self._step)
+            x = x.reshape(-1, tile, depth)
+            view = out.reshape(-1, tile, self.width // WIDTH, WIDTH).transpose(2, 0, 1, 3)
+        elif self._tiling.tile is not None:
+            x = x.reshape(-1, self._tiling.tile, depth)
+            view = out.reshape(-1, self._tiling.tile, self.width)
+        inputs = tuple(x[..., first : first + self._step] for first in range(0, depth, self._step))
+        part = np.empty(view.shape if len(inputs) > 1 else 0, dtype=np.float32)
+        return Operands(inputs, view, part, out)
+
+    def __call__(self, operands: Operands) -> None:
+        """Multiply."""
+        inputs, out = operands.inputs, operands.out
+        np.matmul(inputs[0], self._weights[0], out)
+        for x, weights in zip(inputs[1:], self._weights[1:], strict=True):
+            np.matmul(x, weights, operands.part)
+            np.add(out, operands.part, out)
         if self._bias is not None:
+            rows = operands.rows
             # A small step has as many rows as the bias: adding equal shapes takes half the time.
-            np.add(target, self._bias if len(target) == len(self._bias) else self._bias[0], target)
+            np.add(rows, self._bias if len(rows) == len(self._bias) else self._bias[0], rows)
+
+
+def _tile(rows: int, depth: int) -> int:
+    """The most rows that OpenBLAS multiplies by a panel with its kernel for small products."""
+    tiles = 1
+    while rows % tiles or (rows // tiles > _ROWS and rows // tiles * depth * WIDTH > _SMALL_PRODUCT):
+        tiles += 1
+    return rows // tiles
 
 
 def root_sum_square(x: Floats, epsilon_sum: Floats, out: Floats) -> None:

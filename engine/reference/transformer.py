@@ -46,7 +46,7 @@ class _Buffers:
     stay zero.
     """
 
-    def __init__(self, config: ModelConfig, rows: int, count: int) -> None:
+    def __init__(self, config: ModelConfig, weights: Weights, rows: int, count: int) -> None:
         def zeros(*shape: int) -> Floats:
             return np.zeros((rows, *shape), dtype=np.float32)
 
@@ -68,6 +68,7 @@ class _Buffers:
         self.values = fused[:, (heads + shared) * dim : (heads + 2 * shared) * dim].reshape(
             count, shared, dim
         )
+        self.keys_values = fused[:, heads * dim : (heads + 2 * shared) * dim]
         self.attended_rows = zeros(heads * dim)
         self.attended = self.attended_rows[used].reshape(count, shared, config.group, dim)
         self.projected_rows = zeros(padded(config.hidden))
@@ -76,6 +77,14 @@ class _Buffers:
         self.gate, self.up = self.gate_up_rows[used, :inner], self.gate_up_rows[used, inner : 2 * inner]
         self.inner_rows = zeros(inner)
         self.inner = self.inner_rows[used]
+        self.logits_rows = zeros(padded(config.vocabulary))
+        self.logits = self.logits_rows[used, : config.vocabulary]
+        layer = weights.layers[0]  # all layers have the same shapes
+        self.to_heads = layer.query_key_value.operands(self.normed_rows, self.fused_rows)
+        self.to_output = layer.output.operands(self.attended_rows, self.projected_rows)
+        self.to_gate_up = layer.negated_gate_up.operands(self.normed_rows, self.gate_up_rows)
+        self.to_down = layer.down.operands(self.inner_rows, self.projected_rows)
+        self.to_logits = weights.head.operands(self.normed_rows, self.logits_rows)
         if config.family.query_key_norm:
             self.head_norm = np.zeros((count, heads + shared), dtype=np.float32)
             self.head_epsilon_sum = np.full_like(self.head_norm, dim * config.norm_epsilon)
@@ -132,7 +141,7 @@ class Transformer:
         """Buffers for `count` positions and the padding rows they need."""
         found = self._kept_buffers.get(count)
         if found is None:
-            found = _Buffers(self.config, self._tiling.rows(count), count)
+            found = _Buffers(self.config, self._weights, self._tiling.rows(count), count)
             if count <= _KEPT_COUNT:
                 self._kept_buffers[count] = found
         return found
@@ -154,12 +163,12 @@ class Transformer:
             before = perf_counter()
             step(index)
             attention += perf_counter() - before
-            layer.output(buffers.attended_rows, buffers.projected_rows)
+            layer.output(buffers.to_output)
             self._add(buffers, layer.after_attention)
             self._normalise(buffers, buffers.stream)
-            layer.negated_gate_up(buffers.normed_rows, buffers.gate_up_rows)
+            layer.negated_gate_up(buffers.to_gate_up)
             silu_product(buffers.gate, buffers.up, buffers.inner)
-            layer.down(buffers.inner_rows, buffers.projected_rows)
+            layer.down(buffers.to_down)
             self._add(buffers, layer.after_mlp)
         self.timings.forwards += 1
         self.timings.attention += attention
@@ -189,7 +198,7 @@ class Transformer:
     def _heads(self, layer: Layer, buffers: _Buffers, rotation: NDArray[np.complex64]) -> None:
         """Queries, keys and values of a layer, rotated to their positions."""
         self._normalise(buffers, buffers.stream)
-        layer.query_key_value(buffers.normed_rows, buffers.fused_rows)
+        layer.query_key_value(buffers.to_heads)
         if layer.query_key_scale is not None:
             root_sum_square(buffers.rotated, buffers.head_epsilon_sum, buffers.head_norm)
             np.divide(buffers.rotated, buffers.head_norm[:, :, None], buffers.rotated)
@@ -199,9 +208,8 @@ class Transformer:
     def _logits(self, buffers: _Buffers) -> Floats:
         """Logits (count, vocabulary) in an array of their own: they may outlive the step."""
         start = perf_counter()
-        head = self._weights.head
-        logits = np.empty((buffers.rows, head.width), dtype=np.float32)
         self._normalise(buffers, buffers.stream)
-        head(buffers.normed_rows, logits)
+        self._weights.head(buffers.to_logits)
+        logits = buffers.logits.copy()
         self.timings.head += perf_counter() - start
-        return logits[: buffers.count, : self.config.vocabulary]
+        return logits
