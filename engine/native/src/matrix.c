@@ -140,47 +140,39 @@ void panels_multiply(const panel_view *view, const float *x, size_t x_stride, si
 
 // ---------------------------------------------------------------- whole matrices
 
-typedef struct product {
-    const matrix *values;
-    const float *x;
-    size_t x_stride;
-    size_t rows;
-    float *out;
-    size_t out_stride;
-} product;
-
 static size_t weight_size(tensor_type type) { return type == TENSOR_F32 ? sizeof(float) : sizeof(uint16_t); }
 
-/* Panel groups first .. end - 1, all rows of each while its weights are in the cache. */
-static void multiply_share(void *context, size_t first, size_t end, size_t thread) {
-    const product *const work = context;
-    const matrix *const values = work->values;
-    (void)thread;
-    for (size_t group = first; group < end; group++) {
-        const size_t panel = group * GROUP_PANELS;
-        const size_t panels = least(values->panels - panel, GROUP_PANELS);
-        for (size_t row = 0; row < work->rows; row += TILE_ROWS) {
-            const tile job = {values->type,
-                              (const char *)values->weights + panel * values->depth * LANES * weight_size(values->type),
-                              LANES,
-                              panels * LANES,
-                              values->depth,
-                              work->x + row * work->x_stride,
-                              work->x_stride,
-                              values->bias == NULL ? NULL : values->bias + panel * LANES,
-                              work->out + row * work->out_stride + panel * LANES,
-                              work->out_stride};
-            multiply_rows(&job, least(work->rows - row, TILE_ROWS), panels);
-        }
-    }
+size_t product_groups(const matrix *values) { return (values->panels + GROUP_PANELS - 1u) / GROUP_PANELS; }
+
+size_t product_adds(const matrix *values, size_t rows) {
+    return values->depth * LANES * least(values->panels, GROUP_PANELS) * rows;
 }
 
-void matrix_multiply(const matrix *values, const float *x, size_t x_stride, size_t rows, float *out, size_t out_stride,
-                     thread_pool *pool) {
-    product work = {values, x, x_stride, rows, out, out_stride};
-    const size_t groups = (values->panels + GROUP_PANELS - 1u) / GROUP_PANELS;
-    const size_t adds = values->depth * LANES * GROUP_PANELS * rows;
-    threads_run(pool, multiply_share, &work, groups, adds);
+size_t product_columns(const matrix *values, size_t group, size_t *first) {
+    *first = group * GROUP_PANELS * LANES;
+    return least(values->panels - group * GROUP_PANELS, GROUP_PANELS) * LANES;
+}
+
+/* All rows while the weights of the group are in the cache, in tiles of about equal height. */
+void product_run(const product *work, size_t group) {
+    const matrix *const values = work->values;
+    const size_t panel = group * GROUP_PANELS;
+    const size_t panels = least(values->panels - panel, GROUP_PANELS);
+    const size_t tiles = (work->rows + TILE_ROWS - 1u) / TILE_ROWS;
+    for (size_t part = 0; part < tiles; part++) {
+        const size_t row = work->rows * part / tiles;
+        const tile job = {values->type,
+                          (const char *)values->weights + panel * values->depth * LANES * weight_size(values->type),
+                          LANES,
+                          panels * LANES,
+                          values->depth,
+                          work->x + row * work->x_stride,
+                          work->x_stride,
+                          values->bias == NULL ? NULL : values->bias + panel * LANES,
+                          work->out + row * work->out_stride + panel * LANES,
+                          work->out_stride};
+        multiply_rows(&job, work->rows * (part + 1u) / tiles - row, panels);
+    }
 }
 
 // ---------------------------------------------------------------- loading
@@ -229,11 +221,11 @@ void matrix_load(matrix *to, arena *memory, size_t depth, const matrix_part *par
     to->weights = arena_take(memory, to->panels * LANES * depth * weight_size(to->type));
     for (size_t index = 0; index < count; index++) {
         if (parts[index].bias != NULL) {
-            to->bias = to->bias == NULL ? arena_take(memory, matrix_stride(to) * sizeof(float)) : to->bias;
-            tensor_floats(parts[index].bias, 0, parts[index].width, to->bias + output);
+            to->bias = to->bias == NULL ? arena_take(memory, to->panels * LANES * sizeof(float)) : to->bias;
+            tensor_floats(parts[index].bias, parts[index].first, parts[index].width, to->bias + output);
         }
         for (size_t row = 0; row < parts[index].width; row++) {
-            place_output(to, output++, parts[index].weights, row, scratch);
+            place_output(to, output++, parts[index].weights, parts[index].first + row, scratch);
         }
     }
     free(scratch);

@@ -12,7 +12,6 @@
 
 #include "arena.h"
 #include "checkpoint.h"
-#include "threads.h"
 #include "vector.h"
 
 typedef struct matrix {
@@ -24,25 +23,43 @@ typedef struct matrix {
     float *bias; // per output, padded; NULL: none
 } matrix;
 
-// One of the checkpoint's matrices that are joined side by side; `bias` NULL: none.
+// One of the checkpoint's matrices that are joined side by side, or rows first .. first + width - 1 of it; `bias` NULL: none.
 typedef struct matrix_part {
-    const tensor *weights; // (width, depth)
-    const tensor *bias;    // (width)
+    const tensor *weights; // (rows, depth)
+    const tensor *bias;    // (rows)
+    size_t first;
     size_t width;
 } matrix_part;
 
 // Joins parts of equal depth, in memory of the arena. Weights stay 16-bit when all parts have the same such type.
 void matrix_load(matrix *to, arena *memory, size_t depth, const matrix_part *parts, size_t count);
 
-// Floats of one row of results: `width` rounded up to whole panels.
-static inline size_t matrix_stride(const matrix *values) { return values->panels * LANES; }
+// Floats from one row of `width` numbers to the next: whole vectors, and an odd number of them, so that the same column
+// of all rows that are computed together does not fall into the same few places of the first-level cache.
+static inline size_t row_stride(size_t width) { return ((width + LANES - 1u) / LANES | 1u) * LANES; }
 
 // The weights of output `output` as floats: the row of an embedding.
 void matrix_read_output(const matrix *values, size_t output, float *to);
 
-// out[row] = x[row] * weights + bias, for `rows` rows that are `x_stride` and `out_stride` floats apart.
-void matrix_multiply(const matrix *values, const float *x, size_t x_stride, size_t rows, float *out, size_t out_stride,
-                     thread_pool *pool);
+// out[row] = x[row] * weights + bias, for `rows` rows that are `x_stride` and `out_stride` floats apart. Whole panels are
+// written.
+typedef struct product {
+    const matrix *values;
+    const float *x;
+    size_t x_stride;
+    size_t rows;
+    float *out;
+    size_t out_stride;
+} product;
+
+// A product is computed in groups of columns, each by itself: how many there are, the multiply-adds of one, and its
+// columns (a multiple of LANES, those beyond the width included).
+size_t product_groups(const matrix *values);
+size_t product_adds(const matrix *values, size_t rows);
+size_t product_columns(const matrix *values, size_t group, size_t *first);
+
+// Computes one group.
+void product_run(const product *work, size_t group);
 
 // Sixteen-output panels of plain floats that are somewhere else, as keys and values of attention are: panel p, input k
 // begins at weights + p * panel_stride + k * input_stride.

@@ -7,13 +7,13 @@
 #include "colibri_wire.h"
 #include "host.h"
 
-// Multiply-adds worth a thread that was asked for: a few times what it costs to bring two together.
-#define SHARE_WANTED 30000u
+// Multiply-adds worth a thread: a few times what it costs to bring two together.
+#define SHARE 20000u
 
-// Without a wish, a model of weights below this leaves the other processors to the gateway while it decodes for one or
-// two requests, whose products are over in microseconds; many rows at once, and larger models, use all of them.
+// Without a wish, a model of weights below this leaves the other processors to the gateway while it decodes for one
+// request, whose products are over in microseconds; several rows at once, and larger models, use all of them.
 #define SMALL_WEIGHTS_BYTES (64u << 20u)
-#define SHARE_OF_SMALL 150000u
+#define SHARED_ROWS_OF_SMALL 2u
 
 static size_t checkpoint_bytes(const checkpoint *files) {
     size_t total = 0;
@@ -45,7 +45,7 @@ static void check_pieces(const model *served) {
 void model_open(model *served, const launch *with) {
     checkpoint files;
     size_t threads = with->threads;
-    size_t share = SHARE_WANTED;
+    size_t shared_rows = 1;
     const size_t rows = most(PREFILL_CHUNK, with->slots);
     memset(served, 0, sizeof *served);
     config_read(&served->config, with->directory);
@@ -57,13 +57,14 @@ void model_open(model *served, const launch *with) {
     checkpoint_open(&files, with->directory);
     if (threads == 0) {
         threads = host_cores();
-        share = checkpoint_bytes(&files) < SMALL_WEIGHTS_BYTES ? SHARE_OF_SMALL : SHARE_WANTED;
+        shared_rows = checkpoint_bytes(&files) < SMALL_WEIGHTS_BYTES ? SHARED_ROWS_OF_SMALL : 1u;
     }
     weights_load(&served->weights, &files, &served->config);
     checkpoint_close(&files);
-    served->pool = threads_start(threads, share);
+    served->pool = threads_start(threads, SHARE);
     cache_open(&served->cache, &served->config, with->slots, served->context);
-    transformer_open(&served->network, &served->config, &served->weights, &served->cache, rows, served->pool);
+    transformer_open(&served->network, &served->config, &served->weights, &served->cache, rows, served->pool,
+                     shared_rows);
     served->slot_count = with->slots;
     served->slots = allocate(with->slots, sizeof(slot_state));
     served->places = allocate(rows, sizeof(row_place));

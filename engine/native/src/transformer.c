@@ -5,10 +5,11 @@
 #include <string.h>
 
 #include "base.h"
+#include "rows.h"
 
-static float *rows_of(const transformer *model, size_t width) {
-    return allocate(model->most_rows * round_up(width, LANES), sizeof(float));
-}
+// How many multiply-adds of a product take as long as the work on one number of a row.
+#define ADDS_TO_PLACE 40u
+#define ADDS_TO_JOIN 20u
 
 static void fill_rotation(transformer *model) {
     const size_t pairs = model->config->rotary_dim / 2u;
@@ -23,238 +24,295 @@ static void fill_rotation(transformer *model) {
     }
 }
 
+static size_t fused_width(const model_config *config) {
+    return (config->heads + 2u * config->key_value_heads) * config->head_dim;
+}
+
+static size_t attended_width(const model_config *config) { return config->heads * config->head_dim; }
+
+/* Rows of each kind, one buffer behind the other, each row at the beginning of a cache line. */
+static void allocate_rows(transformer *model) {
+    const model_config *const config = model->config;
+    const size_t hidden = row_stride(config->hidden);
+    const size_t threads = threads_count(model->pool);
+    const struct {
+        float **rows;
+        size_t stride;
+    } buffers[] = {
+        {&model->stream, hidden},
+        {&model->normed, hidden * threads},
+        {&model->fused, row_stride(fused_width(config))},
+        {&model->attended, row_stride(attended_width(config))},
+        {&model->projected, hidden},
+        {&model->gate, row_stride(config->intermediate)},
+        {&model->up, row_stride(config->intermediate)},
+        {&model->logits, row_stride(config->vocabulary)},
+    };
+    size_t floats = LANES;
+    float *next;
+    for (size_t index = 0; index < sizeof buffers / sizeof buffers[0]; index++) {
+        floats += model->most_rows * buffers[index].stride;
+    }
+    model->memory = allocate(floats, sizeof(float));
+    next = model->memory + (LANES - (uintptr_t)model->memory / sizeof(float) % LANES);
+    for (size_t index = 0; index < sizeof buffers / sizeof buffers[0]; index++) {
+        *buffers[index].rows = next;
+        next += model->most_rows * buffers[index].stride;
+    }
+}
+
 void transformer_open(transformer *model, const model_config *config, const model_weights *weights,
-                      key_value_cache *cache, size_t most_rows, thread_pool *pool) {
+                      key_value_cache *cache, size_t most_rows, thread_pool *pool, size_t shared_rows) {
     memset(model, 0, sizeof *model);
     model->config = config;
     model->weights = weights;
     model->cache = cache;
     model->pool = pool;
+    model->shared_rows = shared_rows;
     model->most_rows = most_rows;
-    model->attention = attention_open(config, cache, most_rows, pool);
-    model->stream = rows_of(model, config->hidden);
-    model->normed = rows_of(model, config->hidden);
-    model->fused = rows_of(model, (config->heads + 2u * config->key_value_heads) * config->head_dim);
-    model->attended = rows_of(model, config->heads * config->head_dim);
-    model->projected = rows_of(model, config->hidden);
-    model->gate_up = rows_of(model, 2u * config->intermediate);
-    model->logits = rows_of(model, config->vocabulary);
+    model->norm_of = allocate(threads_count(pool), sizeof(size_t));
+    attention_open(&model->attention, config, cache, most_rows, threads_count(pool));
+    allocate_rows(model);
     fill_rotation(model);
 }
 
 void transformer_close(transformer *model) {
-    float *const buffers[] = {model->stream,    model->normed,  model->fused,  model->attended,
-                              model->projected, model->gate_up, model->logits, model->rotation};
-    for (size_t index = 0; index < sizeof buffers / sizeof buffers[0]; index++) {
-        free(buffers[index]);
-    }
-    attention_close(model->attention);
+    free(model->memory);
+    free(model->rotation);
+    free(model->norm_of);
+    attention_close(&model->attention);
     memset(model, 0, sizeof *model);
 }
 
-/* to = x / sqrt(mean(x^2) + epsilon) * scale; x and to may be the same. */
-static void normalise(const float *x, const float *scale, float epsilon, size_t size, float *to) {
-    floats16 squares = {0.0f};
-    float lanes[LANES];
-    float factor;
-    const size_t whole = size / LANES * LANES;
-    for (size_t at = 0; at < whole; at += LANES) {
-        floats16 part;
-        load_floats(&part, x + at);
-        squares += part * part;
-    }
-    memcpy(lanes, &squares, sizeof lanes);
-    for (size_t at = whole; at < size; at++) {
-        lanes[at - whole] += x[at] * x[at];
-    }
-    memcpy(&squares, lanes, sizeof lanes);
-    factor = 1.0f / sqrtf(sum_of_lanes(&squares) / (float)size + epsilon);
-    for (size_t at = 0; at < size; at++) {
-        to[at] = x[at] * factor * scale[at];
-    }
-}
+// ---------------------------------------------------------------- loops of a pass
 
-/* Turns one head to its position. */
-static void rotate(const transformer *model, float *head, size_t position) {
-    const size_t pairs = model->config->rotary_dim / 2u;
-    const float *const turn = model->rotation + position * pairs * 2u;
-    const bool neighbours = model->config->family->interleaved_rotary;
-    const size_t step = neighbours ? 2u : 1u;
-    float *const second = head + (neighbours ? 1u : pairs);
-    for (size_t pair = 0; pair < pairs; pair++) {
-        const float one = head[pair * step];
-        const float other = second[pair * step];
-        head[pair * step] = one * turn[2u * pair] - other * turn[2u * pair + 1u];
-        second[pair * step] = other * turn[2u * pair] + one * turn[2u * pair + 1u];
-    }
-}
+// Each loop is one meeting of the threads, so what belongs to the rows is done in the loops of the products: a thread norms
+// the rows for itself before its first group, and adds or activates the columns it has just computed.
+typedef struct pass {
+    transformer *model;
+    thread_pool *pool; // NULL: this thread alone
+    const row_place *places;
+    size_t rows;
+    const layer_weights *layer;
+    size_t index;         // of the layer
+    size_t first;         // row of a product with normed rows
+    const float *norm;    // of that product
+    const matrix *values; // of a product that is added to the stream, the rows it takes, and the norm behind it
+    const float *x;
+    const float *own_norm; // NULL: none
+} pass;
 
-/* Norms, rotates and stores what the fused product made of one row. */
-static void place_heads(transformer *model, size_t index, float *fused, const row_place *place) {
-    const model_config *const config = model->config;
-    const layer_weights *const layer = &model->weights->layers[index];
-    const size_t dim = config->head_dim;
-    const float attention_scale = 1.0f / sqrtf((float)dim);
-    float *const keys = fused + config->heads * dim;
-    float *const values = keys + config->key_value_heads * dim;
-    for (size_t head = 0; head < config->heads; head++) {
-        float *const query = fused + head * dim;
-        if (layer->query_norm != NULL) {
-            normalise(query, layer->query_norm, config->norm_epsilon, dim, query);
+/* The stream through the norm of the present loop, from the pass's first row on. */
+static const float *normed_for(const pass *work, size_t thread) {
+    transformer *const model = work->model;
+    const size_t hidden = model->config->hidden;
+    const size_t stride = row_stride(hidden);
+    float *const normed = model->normed + thread * model->most_rows * stride;
+    if (model->norm_of[thread] != model->norms) {
+        for (size_t row = work->first; row < work->rows; row++) {
+            normalise(model->stream + row * stride, work->norm, model->config->norm_epsilon, hidden,
+                      normed + row * stride);
         }
-        rotate(model, query, place->position);
+        model->norm_of[thread] = model->norms;
+    }
+    return normed + work->first * stride;
+}
+
+static product normed_product(const pass *work, size_t thread, const matrix *values, float *out) {
+    const size_t stride = row_stride(work->model->config->hidden);
+    const float *const normed = normed_for(work, thread);
+    return (product){values, normed, stride, work->rows - work->first, out, row_stride(values->width)};
+}
+
+static void fuse_share(void *context, size_t first, size_t end, size_t thread) {
+    const pass *const work = context;
+    const product fused = normed_product(work, thread, &work->layer->query_key_value, work->model->fused);
+    for (size_t group = first; group < end; group++) {
+        product_run(&fused, group);
+    }
+}
+
+static void gate_share(void *context, size_t first, size_t end, size_t thread) {
+    const pass *const work = context;
+    const product gate = normed_product(work, thread, &work->layer->gate, work->model->gate);
+    const product up = normed_product(work, thread, &work->layer->up, work->model->up);
+    for (size_t group = first; group < end; group++) {
+        size_t column;
+        const size_t columns = product_columns(gate.values, group, &column);
+        product_run(&gate, group);
+        product_run(&up, group);
+        for (size_t row = 0; row < work->rows; row++) {
+            activate(gate.out + row * gate.out_stride + column, up.out + row * up.out_stride + column, columns);
+        }
+    }
+}
+
+static void head_share(void *context, size_t first, size_t end, size_t thread) {
+    const pass *const work = context;
+    const product head = normed_product(work, thread, weights_head(work->model->weights), work->model->logits);
+    for (size_t group = first; group < end; group++) {
+        product_run(&head, group);
+    }
+}
+
+static void add_columns(float *stream, const float *projected, size_t columns) {
+    for (size_t column = 0; column < columns; column++) {
+        stream[column] += projected[column];
+    }
+}
+
+/* What a sublayer projects, added to the stream unless it goes through a norm of its own first. */
+static void project_share(void *context, size_t first, size_t end, size_t thread) {
+    const pass *const work = context;
+    transformer *const model = work->model;
+    const size_t stride = row_stride(model->config->hidden);
+    const product projected = {work->values, work->x, row_stride(work->values->depth), work->rows, model->projected, stride};
+    (void)thread;
+    for (size_t group = first; group < end; group++) {
+        size_t column;
+        const size_t columns = product_columns(work->values, group, &column);
+        product_run(&projected, group);
+        for (size_t row = 0; row < work->rows && work->own_norm == NULL; row++) {
+            const size_t at = row * stride + column;
+            add_columns(model->stream + at, model->projected + at, columns);
+        }
+    }
+}
+
+static void join_share(void *context, size_t first, size_t end, size_t thread) {
+    const pass *const work = context;
+    const size_t hidden = work->model->config->hidden;
+    (void)thread;
+    for (size_t row = first; row < end; row++) {
+        float *const projected = work->model->projected + row * row_stride(hidden);
+        normalise(projected, work->own_norm, work->model->config->norm_epsilon, hidden, projected);
+        add_columns(work->model->stream + row * row_stride(hidden), projected, hidden);
+    }
+}
+
+/* Norms and rotates the queries of a row that share a key/value head, and their key, and stores key and value. */
+static void place_head(const pass *work, size_t row, size_t head) {
+    transformer *const model = work->model;
+    const model_config *const config = model->config;
+    const size_t dim = config->head_dim;
+    const size_t pairs = config->rotary_dim / 2u;
+    const size_t group = config->heads / config->key_value_heads;
+    const bool neighbours = config->family->interleaved_rotary;
+    const float attention_scale = 1.0f / sqrtf((float)dim);
+    const row_place *const place = &work->places[row];
+    const float *const turns = model->rotation + place->position * pairs * 2u;
+    float *const fused = model->fused + row * row_stride(fused_width(config));
+    float *const key = fused + (config->heads + head) * dim;
+    for (size_t member = head * group; member < (head + 1u) * group; member++) {
+        float *const query = fused + member * dim;
+        if (work->layer->query_norm != NULL) {
+            normalise(query, work->layer->query_norm, config->norm_epsilon, dim, query);
+        }
+        rotate(query, turns, pairs, neighbours);
         for (size_t element = 0; element < dim; element++) {
             query[element] *= attention_scale;
         }
     }
-    for (size_t head = 0; head < config->key_value_heads; head++) {
-        float *const key = keys + head * dim;
-        if (layer->key_norm != NULL) {
-            normalise(key, layer->key_norm, config->norm_epsilon, dim, key);
-        }
-        rotate(model, key, place->position);
-        cache_store(model->cache, index, place->slot, head, place->position, key, values + head * dim);
+    if (work->layer->key_norm != NULL) {
+        normalise(key, work->layer->key_norm, config->norm_epsilon, dim, key);
     }
+    rotate(key, turns, pairs, neighbours);
+    cache_store(model->cache, work->index, place->slot, head, place->position, key, key + config->key_value_heads * dim);
 }
 
-/* silu(gate) * up, in place of the gate. */
-static void activate(float *gate, const float *up, size_t size) {
-    const floats16 one = {1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f};
-    for (size_t at = 0; at < size; at += LANES) {
-        float edge[2][LANES] = {{0.0f}};
-        const size_t count = least(size - at, LANES);
-        floats16 x;
-        floats16 factor;
-        floats16 falling;
-        if (count == LANES) {
-            load_floats(&x, gate + at);
-            load_floats(&factor, up + at);
-        } else {
-            memcpy(edge[0], gate + at, count * sizeof(float));
-            memcpy(edge[1], up + at, count * sizeof(float));
-            load_floats(&x, edge[0]);
-            load_floats(&factor, edge[1]);
-        }
-        falling = -x;
-        exponential(&falling);
-        x = x / (one + falling) * factor;
-        if (count == LANES) {
-            store_floats(gate + at, &x);
-        } else {
-            store_floats(edge[0], &x);
-            memcpy(gate + at, edge[0], count * sizeof(float));
-        }
-    }
-}
-
-// ---------------------------------------------------------------- work on rows, each by itself
-
-// How many multiply-adds of a product take as long as the work on one number of a row.
-#define ADDS_TO_PLACE 40u
-#define ADDS_TO_ACTIVATE 30u
-#define ADDS_TO_JOIN 20u
-
-typedef struct row_work {
-    transformer *model;
-    size_t layer;
-    const row_place *places;
-    const float *own_norm;  // of what a sublayer projected; NULL: none
-    const float *next_norm; // of the stream, for the product that follows
-} row_work;
-
-static void place_rows(void *context, size_t first, size_t end, size_t thread) {
-    const row_work *const work = context;
-    const size_t stride = matrix_stride(&work->model->weights->layers[work->layer].query_key_value);
+static void place_share(void *context, size_t first, size_t end, size_t thread) {
+    const pass *const work = context;
     (void)thread;
     for (size_t row = first; row < end; row++) {
-        place_heads(work->model, work->layer, work->model->fused + row * stride, &work->places[row]);
+        for (size_t head = 0; head < work->model->config->key_value_heads; head++) {
+            place_head(work, row, head);
+        }
     }
 }
 
-static void activate_rows(void *context, size_t first, size_t end, size_t thread) {
-    const row_work *const work = context;
-    const size_t stride = matrix_stride(&work->model->weights->layers[work->layer].gate_up);
-    const size_t width = work->model->config->intermediate;
-    (void)thread;
-    for (size_t row = first; row < end; row++) {
-        float *const gate = work->model->gate_up + row * stride;
-        activate(gate, gate + width, width);
-    }
-}
-
-/* Adds what a sublayer projected to the stream, through its own norm where the family has one, and norms the sum. */
-static void join_rows(void *context, size_t first, size_t end, size_t thread) {
-    const row_work *const work = context;
+static void attend_share(void *context, size_t first, size_t end, size_t thread) {
+    const pass *const work = context;
     transformer *const model = work->model;
-    const size_t hidden = model->config->hidden;
-    const size_t stride = round_up(hidden, LANES);
-    const float epsilon = model->config->norm_epsilon;
-    (void)thread;
-    for (size_t row = first; row < end; row++) {
-        float *const projected = model->projected + row * stride;
-        float *const stream = model->stream + row * stride;
-        if (work->own_norm != NULL) {
-            normalise(projected, work->own_norm, epsilon, hidden, projected);
+    const attention *const plan = &model->attention;
+    for (size_t index = first; index < end; index++) {
+        if (plan->separated) {
+            place_head(work, plan->items[index].row, plan->items[index].head);
         }
-        for (size_t element = 0; element < hidden; element++) {
-            stream[element] += projected[element];
-        }
-        normalise(stream, work->next_norm, epsilon, hidden, model->normed + row * stride);
+        attention_attend(plan, index, work->index, thread, model->fused, row_stride(fused_width(model->config)),
+                         model->attended, row_stride(attended_width(model->config)));
     }
 }
 
 // ---------------------------------------------------------------- passes
 
-/* From the normed stream to the normed stream of what follows. */
-static void run_layer(transformer *model, size_t index, const row_place *places, size_t rows) {
-    const layer_weights *const layer = &model->weights->layers[index];
-    const bool last = index + 1u == model->config->layers;
-    const size_t stride = round_up(model->config->hidden, LANES);
-    const size_t fused_stride = matrix_stride(&layer->query_key_value);
-    const size_t attended_stride = round_up(layer->output.depth, LANES);
-    const size_t gate_stride = matrix_stride(&layer->gate_up);
-    row_work work = {model, index, places, layer->after_attention, layer->before_mlp};
-    double start;
-    matrix_multiply(&layer->query_key_value, model->normed, stride, rows, model->fused, fused_stride, model->pool);
-    threads_run(model->pool, place_rows, &work, rows, fused_stride * ADDS_TO_PLACE);
-    start = seconds_now();
-    attention_run(model->attention, index, places, rows, model->fused, fused_stride, model->attended, attended_stride);
+static void run_attention(pass *work) {
+    transformer *const model = work->model;
+    const attention *const plan = &model->attention;
+    const double start = seconds_now();
+    const size_t place_adds = fused_width(model->config) * ADDS_TO_PLACE;
+    size_t adds = plan->adds;
+    if (plan->separated) {
+        adds += place_adds / plan->heads;
+    } else {
+        threads_run(work->pool, place_share, work, work->rows, place_adds);
+    }
+    threads_run(work->pool, attend_share, work, plan->item_count, adds);
     model->totals.attention += seconds_now() - start;
-    matrix_multiply(&layer->output, model->attended, attended_stride, rows, model->projected, stride, model->pool);
-    threads_run(model->pool, join_rows, &work, rows, stride * ADDS_TO_JOIN);
-    matrix_multiply(&layer->gate_up, model->normed, stride, rows, model->gate_up, gate_stride, model->pool);
-    threads_run(model->pool, activate_rows, &work, rows, model->config->intermediate * ADDS_TO_ACTIVATE);
-    matrix_multiply(&layer->down, model->gate_up, gate_stride, rows, model->projected, stride, model->pool);
-    work.own_norm = layer->after_mlp;
-    work.next_norm = last ? model->weights->final_norm : layer[1].before_attention;
-    threads_run(model->pool, join_rows, &work, rows, stride * ADDS_TO_JOIN);
+}
+
+/* A product of all rows with the stream through a norm. */
+static void run_normed(pass *work, loop_body body, const float *norm, const matrix *values, size_t matrices) {
+    work->norm = norm;
+    work->model->norms++;
+    threads_run(work->pool, body, work, product_groups(values),
+                matrices * product_adds(values, work->rows - work->first));
+}
+
+/* The end of a sublayer: its last product, added to the stream. */
+static void run_projection(pass *work, const matrix *values, const float *x, const float *own_norm) {
+    work->values = values;
+    work->x = x;
+    work->own_norm = own_norm;
+    threads_run(work->pool, project_share, work, product_groups(values), product_adds(values, work->rows));
+    if (own_norm != NULL) {
+        threads_run(work->pool, join_share, work, work->rows, work->model->config->hidden * ADDS_TO_JOIN);
+    }
+}
+
+static void run_layer(pass *work, size_t index) {
+    transformer *const model = work->model;
+    const layer_weights *const layer = &model->weights->layers[index];
+    work->index = index;
+    work->layer = layer;
+    run_normed(work, fuse_share, layer->before_attention, &layer->query_key_value, 1);
+    run_attention(work);
+    run_projection(work, &layer->output, model->attended, layer->after_attention);
+    run_normed(work, gate_share, layer->before_mlp, &layer->gate, 2);
+    run_projection(work, &layer->down, model->gate, layer->after_mlp);
 }
 
 void transformer_run(transformer *model, const uint32_t *tokens, const row_place *places, size_t rows, bool every_row) {
-    const size_t stride = round_up(model->config->hidden, LANES);
-    const matrix *const head = weights_head(model->weights);
-    const size_t first = every_row ? 0 : rows - 1u;
+    const size_t stride = row_stride(model->config->hidden);
     const double attention_before = model->totals.attention;
     const double start = seconds_now();
+    pass work = {.model = model, .pool = rows < model->shared_rows ? NULL : model->pool, .places = places, .rows = rows};
     double middle;
     for (size_t row = 0; row < rows; row++) {
-        float *const stream = model->stream + row * stride;
-        matrix_read_output(&model->weights->embedding, tokens[row], stream);
-        normalise(stream, model->weights->layers[0].before_attention, model->config->norm_epsilon, model->config->hidden,
-                  model->normed + row * stride);
+        matrix_read_output(&model->weights->embedding, tokens[row], model->stream + row * stride);
     }
+    attention_plan(&model->attention, places, rows);
     for (size_t layer = 0; layer < model->config->layers; layer++) {
-        run_layer(model, layer, places, rows);
+        run_layer(&work, layer);
     }
     middle = seconds_now();
     model->totals.matmul += middle - start - (model->totals.attention - attention_before);
-    model->logit_rows = rows - first;
-    matrix_multiply(head, model->normed + first * stride, stride, model->logit_rows, model->logits, matrix_stride(head),
-                    model->pool);
+    work.first = every_row ? 0 : rows - 1u;
+    model->logit_rows = rows - work.first;
+    run_normed(&work, head_share, model->weights->final_norm, weights_head(model->weights), 1);
     model->totals.head += seconds_now() - middle;
     model->totals.forwards++;
 }
 
 const float *transformer_logits(const transformer *model, size_t row) {
-    return model->logits + row * matrix_stride(weights_head(model->weights));
+    return model->logits + row * row_stride(model->config->vocabulary);
 }

@@ -9,6 +9,7 @@
 
 #include "attention.h"
 #include "cache.h"
+#include "threads.h"
 #include "weights.h"
 
 // Running totals: seconds in matrix products, attention and output head, and forward passes.
@@ -24,28 +25,32 @@ typedef struct transformer {
     const model_weights *weights;
     key_value_cache *cache;
     thread_pool *pool;
-    attention *attention;
+    size_t shared_rows;
+    attention attention;
     work_totals totals;
     size_t most_rows;
     float *rotation; // [position][pair] cosine, sine
-    // rows of the present pass
+    // rows of the present pass, each row_stride of its width from the next
+    float *memory; // of all that follow
     float *stream;
-    float *normed;
-    float *fused;
+    float *normed;   // per thread: its own copy costs less than waiting for somebody else's
+    size_t *norm_of; // per thread: which norm its copy is of; each has its number
+    size_t norms;    // so far
+    float *fused;    // queries, keys and values
     float *attended;
     float *projected;
-    float *gate_up;
+    float *gate;
+    float *up;
     float *logits;
     size_t logit_rows;
 } transformer;
 
-// `most_rows`: rows of the largest pass.
+// `most_rows`: rows of the largest pass. A pass of fewer than `shared_rows` rows is computed by the calling thread alone.
 void transformer_open(transformer *model, const model_config *config, const model_weights *weights,
-                      key_value_cache *cache, size_t most_rows, thread_pool *pool);
+                      key_value_cache *cache, size_t most_rows, thread_pool *pool, size_t shared_rows);
 void transformer_close(transformer *model);
 
-// Appends tokens at their places; puts the logits of all rows, or of the last one only, into `model->logits`, one row
-// every matrix_stride(head) floats.
+// Appends tokens at their places; puts the logits of all rows, or of the last one only, into `model->logits`.
 void transformer_run(transformer *model, const uint32_t *tokens, const row_place *places, size_t rows, bool every_row);
 
 // Logits of a row of the last pass.

@@ -36,7 +36,7 @@ static float *scale(const source *from, const char *name, size_t size) {
 /* `stem`.weight of shape (width, depth) and, if `biased`, `stem`.bias. */
 static matrix_part part(const source *from, const char *stem, size_t width, size_t depth, bool biased) {
     char name[STEM_BYTES];
-    matrix_part found = {NULL, NULL, width};
+    matrix_part found = {NULL, NULL, 0, width};
     snprintf(name, sizeof name, "%s.weight", stem);
     found.weights = find(from, name, width, depth);
     if (biased) {
@@ -50,17 +50,22 @@ static void load_mlp(layer_weights *to, const source *from) {
     const model_config *const config = from->config;
     const size_t hidden = config->hidden;
     const size_t inner = config->intermediate;
-    matrix_part parts[2];
+    matrix_part gate;
+    matrix_part up;
+    matrix_part down;
     if (config->family->fused_gate_up) {
-        parts[0] = part(from, "mlp.gate_up_proj", 2u * inner, hidden, false);
-        matrix_load(&to->gate_up, from->memory, hidden, parts, 1);
+        gate = part(from, "mlp.gate_up_proj", 2u * inner, hidden, false);
+        gate.width = inner;
+        up = gate;
+        up.first = inner;
     } else {
-        parts[0] = part(from, "mlp.gate_proj", inner, hidden, config->mlp_bias);
-        parts[1] = part(from, "mlp.up_proj", inner, hidden, config->mlp_bias);
-        matrix_load(&to->gate_up, from->memory, hidden, parts, 2);
+        gate = part(from, "mlp.gate_proj", inner, hidden, config->mlp_bias);
+        up = part(from, "mlp.up_proj", inner, hidden, config->mlp_bias);
     }
-    parts[0] = part(from, "mlp.down_proj", hidden, inner, config->mlp_bias);
-    matrix_load(&to->down, from->memory, inner, parts, 1);
+    down = part(from, "mlp.down_proj", hidden, inner, config->mlp_bias);
+    matrix_load(&to->gate, from->memory, hidden, &gate, 1);
+    matrix_load(&to->up, from->memory, hidden, &up, 1);
+    matrix_load(&to->down, from->memory, inner, &down, 1);
 }
 
 static void load_layer(layer_weights *to, const source *from) {
@@ -92,7 +97,7 @@ static void load_layer(layer_weights *to, const source *from) {
 void weights_load(model_weights *weights, const checkpoint *tensors, const model_config *config) {
     source from = {tensors, config, &weights->memory, 0};
     matrix_part embedding = {checkpoint_find(tensors, "model.embed_tokens.weight", config->vocabulary, config->hidden),
-                             NULL, config->vocabulary};
+                             NULL, 0, config->vocabulary};
     memset(weights, 0, sizeof *weights);
     matrix_load(&weights->embedding, &weights->memory, config->hidden, &embedding, 1);
     weights->layers = allocate(config->layers, sizeof(layer_weights));
@@ -102,7 +107,7 @@ void weights_load(model_weights *weights, const checkpoint *tensors, const model
     }
     weights->final_norm = floats_of(checkpoint_find(tensors, "model.norm.weight", 0, config->hidden), config->hidden);
     if (!config->tied_embeddings) {
-        matrix_part head = {checkpoint_find(tensors, "lm_head.weight", config->vocabulary, config->hidden), NULL,
+        matrix_part head = {checkpoint_find(tensors, "lm_head.weight", config->vocabulary, config->hidden), NULL, 0,
                             config->vocabulary};
         matrix_load(&weights->head, &weights->memory, config->hidden, &head, 1);
     }

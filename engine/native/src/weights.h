@@ -15,7 +15,8 @@ typedef struct layer_weights {
     float *key_norm;
     matrix query_key_value; // queries, keys and values side by side
     matrix output;
-    matrix gate_up; // gate, then up
+    matrix gate; // as wide as up, group by group
+    matrix up;
     matrix down;
 } layer_weights;
 
