@@ -6,11 +6,14 @@
     pipeline = Pipeline(stops=["<|user|>"], ignore_leading_stop=True, thinking=Thinking.ON,
                         tools=[ToolSignature.from_schema(name, parameters), ...], salvage=False)
     for payload in data_frames:
-        for piece in pipeline.feed(payload): ...          # ContentDelta | ReasoningDelta | ToolCall |
-        StopMatched if pipeline.stopped: send STOP once, ignore later DATA for piece in
-        pipeline.finish(length_limited=done.length_limited): ... pipeline.finish_reason      # "stop" |
-        "length" | "tool_calls" pipeline.stop_sequence      # which stop matched, or None (Anthropic's
-        stop_sequence)
+        for piece in pipeline.feed(payload):
+            ...  # ContentDelta | ReasoningDelta | ToolCall | StopMatched
+        if pipeline.stopped:
+            ...  # send STOP once, ignore later DATA
+    for piece in pipeline.finish(length_limited=done.length_limited):
+        ...
+    pipeline.finish_reason  # "stop" | "length" | "tool_calls"
+    pipeline.stop_sequence  # which stop matched, or None (Anthropic's stop_sequence)
 
 * Raw completions: `Pipeline(stops=..., ignore_leading_stop=flag)`; everything arrives as `ContentDelta`.
 * With `tool_choice: none` or without tools pass no tools: markers are then ordinary text.

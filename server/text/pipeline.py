@@ -15,34 +15,21 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
-from functools import lru_cache
 from typing import Literal
 
 from server.text.arguments import ToolSignature
-from server.text.pieces import ContentDelta, Piece, ReasoningDelta, StopMatched
-from server.text.reasoning import MARKERS as REASONING_MARKERS
+from server.text.pieces import ContentDelta, Piece, StopMatched
+from server.text.places import NOWHERE, Stages, Step
 from server.text.reasoning import ReasoningSplitter
 from server.text.stop import StopFilter
-from server.text.tools import TAGS as TOOL_TAGS
 from server.text.tools import ToolSplitter
 from server.text.utf8 import Utf8Decoder
 
 FinishReason = Literal["stop", "length", "tool_calls"]
 
 
-_NONE: frozenset[str] = frozenset()
-_LONGEST_WAITING = 32
-"""Characters of a marker that may wait outside the stages: what waits is copied with every piece."""
-_LONGEST_TAKEN_BACK = 5
-"""Characters that may be taken back from the stages: they are looked at twice."""
-
-
-_ONE_CHARACTER = {bytes((code,)): chr(code) for code in range(128)}
-"""What engines that send bytes send most, decoded."""
-
-_TAG_BEGINNINGS = frozenset(
-    tag[:length] for tag in (*REASONING_MARKERS, *TOOL_TAGS) for length in range(1, len(tag))
-)
+_NO_STEPS: dict[bytes | str, Step] = {}
+"""While bytes of a character are held, a byte alone means something else."""
 
 
 class Thinking(Enum):
@@ -60,26 +47,16 @@ class Pipeline:
     """One generation's text. Feed it every DATA payload, then `finish` it once, on every way out."""
 
     __slots__ = (
-        "_again",
-        "_again_does",
         "_announced",
-        "_beginnings",
-        "_beginnings_by_kind",
         "_cut_in_call",
         "_decoder",
         "_find_special",
         "_length_limited",
-        "_markers",
         "_passed",
-        "_past",
-        "_plain",
-        "_reasoning",
-        "_recent",
-        "_state",
+        "_stages",
+        "_steps",
         "_stop",
-        "_stop_heads",
         "_tools",
-        "_waiting",
     )
 
     def __init__(
@@ -98,29 +75,16 @@ class Pipeline:
         declared = tuple(tools or ())
         self._decoder = Utf8Decoder(pending)
         self._stop = StopFilter(stops, ignore_leading_stop)
-        self._reasoning = None if thinking is Thinking.ABSENT else ReasoningSplitter(thinking is Thinking.ON)
         self._tools = ToolSplitter(declared, salvage) if declared else None
+        reasoning = None if thinking is Thinking.ABSENT else ReasoningSplitter(thinking is Thinking.ON)
+        self._stages = Stages(self._stop, reasoning, self._tools)
+        self._steps = _NO_STEPS if pending else self._stages.place.steps
+        self._passed = 0  # code points that went past the stages since they were last fed
         special = {stop[0] for stop in stops}
-        if self._reasoning is not None or self._tools is not None:
+        if reasoning is not None or self._tools is not None:
             special.add("<")
         pattern = "[" + "".join(map(re.escape, sorted(special))) + "]" if special else "(?!)"
         self._find_special = re.compile(pattern, re.DOTALL).search
-        self._plain: type[ContentDelta] | type[ReasoningDelta] | None = (
-            None  # what text nobody waits for becomes
-        )
-        self._past: Callable[[str], list[Piece]] | None = None  # where it goes inside a call
-        self._passed = 0  # code points that took one of these ways since the stop filter last saw any
-        self._waiting = (
-            ""  # text no stage was fed: the beginning of a marker that starts where they hold nothing
-        )
-        self._beginnings: frozenset[str] = _NONE  # what may wait; nothing while a stage holds something
-        self._beginnings_by_kind: dict[tuple[bool, tuple[str, ...]], frozenset[str]] = {}
-        self._stop_heads = tuple(stop[: _LONGEST_WAITING + 1] for stop in stops)
-        self._recent = ""  # the last of the text that was fed since the stages held nothing
-        self._state: tuple[str, str, str] | None = None  # what each stage held after the last feeding
-        self._markers = (*self._stop_heads, *REASONING_MARKERS, *TOOL_TAGS)
-        self._again = ""  # a character that would leave the stages as they are
-        self._again_does: Callable[[str], list[Piece]] = lambda text: []
         self._cut_in_call = False
         self._announced = False
         self._length_limited = False
@@ -161,196 +125,79 @@ class Pipeline:
     def feed(self, data: bytes) -> list[Piece]:
         """The pieces that `data` settles; often none, when it completes no character or could begin a
         marker."""
-        text = _ONE_CHARACTER.get(data) if not self._decoder.pending else None
-        if text is None:
-            text = self._decoder.feed(data)
-            if not text:
-                return []
-        if self._waiting:
-            text = self._waiting + text
-        elif text == self._again:
-            self._passed += 1
-            return self._again_does(text)
-        elif self._find_special(text) is None:
-            if self._plain is not None:
-                self._passed += len(text)
-                return [self._plain(text)]
-            if self._past is not None:
-                self._passed += len(text)
-                return self._past(text)
-        if text in self._beginnings:
-            self._waiting = text
+        step = self._steps.get(data)
+        if step is not None:
+            return self._take(step)
+        decoder, stages = self._decoder, self._stages
+        text = decoder.feed(data)
+        place = stages.place
+        self._steps = _NO_STEPS if decoder.pending else place.steps
+        if not text:
             return []
-        if self._waiting:
-            if self._plain is not None and (settled := self._settled(text)):
-                return [self._plain(settled)]
-            if self._past == self._into_call and (settled := self._settled(text)):
-                return self._into_call(settled)
-            self._waiting = ""
-        return self._feed_slowly(text)
+        if place is NOWHERE:
+            return [] if self._stop.over else self._feed_slowly(text, stages.feed)
+        if self._find_special(text) is None:
+            if place.plain is not None:
+                self._passed += len(text)
+                return [place.plain(text)]
+            if place.past is not None and place.past(text):
+                self._passed += len(text)
+                return []
+        if len(text) > 1:
+            return self._feed_slowly(text, stages.feed)
+        step = place.steps.get(text)
+        if step is None:
+            return self._feed_slowly(text, stages.learn)
+        pieces = self._take(step)
+        if decoder.pending:
+            self._steps = _NO_STEPS
+        return pieces
 
     def pass_by(self, data: bytes) -> bool:
         """Take ASCII `data` if every part of it is content as it is, however it is cut; else do nothing and
         return False."""
-        if self._plain is not ContentDelta or self._waiting or self._decoder.pending:
+        if self._stages.place.plain is not ContentDelta or self._decoder.pending:
             return False
         if self._find_special(data.decode("ascii")) is not None:
             return False
         self._passed += len(data)
         return True
 
-    def _feed_slowly(self, text: str) -> list[Piece]:
-        """Through every stage; then see what needs not go through them next."""
-        if self._passed:
-            self._stop.skip(self._passed)
-            self._passed = 0
-        pieces = self._after_stop(self._stop.feed(text))
-        self._plain = self._past = None
-        self._beginnings = _NONE
-        self._again = ""
-        stop, reasoning, tools = self._stop, self._reasoning, self._tools
-        held = stop.held
-        if held is None or stop.matched is not None:
-            self._state = None
-            self._recent = ""
-            return pieces
-        self._recent = (self._recent + text)[-_LONGEST_TAKEN_BACK:]
-        state = (
-            tools.held if tools is not None else "",
-            reasoning.held if reasoning is not None else "",
-            held,
-        )
-        held = "".join(state)
-        if len(held) <= _LONGEST_TAKEN_BACK and self._recent.endswith(held):
-            self._shorten(held)
-        if not self._beginnings and state == self._state and len(text) == 1:
-            self._repeat(text, pieces)
-        self._state = state
-        return pieces
-
-    def _shorten(self, held: str) -> None:
-        """Open the ways past the stages when they hold nothing, or `held` is the beginning of one marker.
-
-        It is then taken back, to wait here at the cost of one look-up a piece until it is more than that and
-        fed as one. It is the end of what was fed, so no removed marker interrupted it: of two stages that
-        hold parts around one the text held would not end as the text fed.
-        """
-        stop, reasoning, tools = self._stop, self._reasoning, self._tools
-        inside = reasoning is not None and reasoning.inside
-        tags = () if tools is None or inside else tools.waits_for
-        kind = (reasoning is not None and not stop.leading, () if stop.leading else tags)
-        beginnings = self._beginnings_by_kind.get(kind)
-        if beginnings is None:
-            beginnings = self._beginnings_by_kind[kind] = _beginnings(self._stop_heads, *kind)
-        if held:
-            if held not in beginnings:
-                return
-            stop.take_back(len(held))
-            if reasoning is not None:
-                reasoning.held = ""
-            if tools is not None:
-                tools.held = ""
-            self._waiting = held
-        self._recent = ""
-        self._beginnings = beginnings
-        if stop.idle:
-            if inside:
-                self._plain = ReasoningDelta
-            elif tools is None or not tools.inside_call:
-                self._plain = ContentDelta
-            else:
-                self._past = self._into_call if tools.swallowing else self._to_tools
-
-    def _settled(self, waited: str) -> str:
-        """What all stages would give out of `waited`: the beginning of one marker that is more than that
-        since its last character. The rest waits on. Nothing when it takes the stages to tell: a marker may be
-        complete, or what is settled for the reasoning split may begin a tag that goes on behind a marker.
-        """
-        if len(waited) > len(self._waiting) + 1 or waited.endswith(self._markers):
-            return ""
-        place = len(waited)
-        found = self._find_special(waited, 1)
-        while found is not None:
-            if waited[found.start() :] in self._beginnings:
-                place = found.start()
-                if waited[max(waited.rfind("<", 0, place), 0) : place] in _TAG_BEGINNINGS:
-                    return ""
-                break
-            found = self._find_special(waited, found.end())
-        self._waiting = waited[place:]
-        self._passed += place
-        return waited[:place]
-
-    def _into_call(self, text: str) -> list[Piece]:
-        """Text without a tag where a call takes any."""
-        assert self._tools is not None
-        self._tools.swallow(text)
+    def _take(self, step: Step) -> list[Piece]:
+        """Do again what the stages did at this place for this character."""
+        self._passed += 1
+        self._stages.place = step.place
+        self._steps = step.place.steps
+        if step.kind is not None:
+            return [step.kind(step.text)]
+        if step.into_call:
+            assert self._tools is not None
+            self._tools.call_parts.append(step.into_call)
         return []
 
-    def _to_tools(self, text: str) -> list[Piece]:
-        """Text without `<` where a call begins: the tool split alone tells."""
-        tools = self._tools
-        assert tools is not None
-        tags = tools.waits_for
-        pieces: list[Piece] = list(tools.feed(text))
-        if tools.waits_for is not tags:
-            self._plain = self._past = None
-            self._shorten("")
+    def _feed_slowly(self, text: str, feed: Callable[[str], list[Piece]]) -> list[Piece]:
+        """Through every stage."""
+        stages = self._stages
+        if self._passed:
+            stages.catch_up(self._passed)
+            self._passed = 0
+        pieces = feed(text)
+        if self._stop.matched is not None and not self._announced:
+            self._announced = True
+            pieces.append(StopMatched())
+        self._steps = _NO_STEPS if self._decoder.pending else stages.place.steps
         return pieces
-
-    def _repeat(self, char: str, pieces: list[Piece]) -> None:
-        """The stages hold what they held before `char`: of the text held one character went out or into the
-        open call. That leaves only `char` itself, again and again, and the next one will do the same."""
-        if pieces:
-            piece = pieces[0]
-            if isinstance(piece, ContentDelta | ReasoningDelta) and piece.text == char:
-                kind = type(piece)
-                self._again, self._again_does = char, lambda text: [kind(text)]
-        elif self._tools is not None and self._tools.swallowing:
-            self._again, self._again_does = char, self._into_call
 
     def finish(self, *, length_limited: bool = False) -> list[Piece]:
         """End of input: everything still held. `length_limited` is DONE's flag."""
-        self._stop.skip(self._passed)
-        tail = self._waiting + self._decoder.finish()
-        pieces = self._after_stop((self._stop.feed(tail) if tail else "") + self._stop.finish())
-        if self._reasoning is not None:
-            self._after_reasoning(self._reasoning.finish(), pieces)
+        stages = self._stages
+        stages.catch_up(self._passed)
+        pieces = stages.finish(self._decoder.finish())
+        if self._stop.matched is not None and not self._announced:
+            self._announced = True
+            pieces.append(StopMatched())
         self._length_limited = length_limited and not self.stopped
         if self._tools is not None:
             self._cut_in_call = self._length_limited and self._tools.inside_call
             pieces += self._tools.finish()
         return pieces
-
-    def _after_stop(self, text: str) -> list[Piece]:
-        pieces: list[Piece] = []
-        if text:
-            if self._reasoning is not None:
-                self._after_reasoning(self._reasoning.feed(text), pieces)
-            elif self._tools is not None:
-                pieces += self._tools.feed(text)
-            else:
-                pieces.append(ContentDelta(text))
-        if self._stop.matched is not None and not self._announced:
-            self._announced = True
-            pieces.append(StopMatched())
-        return pieces
-
-    def _after_reasoning(self, stretches: Iterable[tuple[bool, str]], pieces: list[Piece]) -> None:
-        for is_reasoning, text in stretches:
-            if is_reasoning:
-                pieces.append(ReasoningDelta(text))
-            elif self._tools is None:
-                pieces.append(ContentDelta(text))
-            else:
-                pieces += self._tools.feed(text)
-
-
-@lru_cache(maxsize=64)
-def _beginnings(stop_heads: tuple[str, ...], reasoning: bool, tags: tuple[str, ...]) -> frozenset[str]:
-    """What the stages hold wholly when it is fed to them while they hold nothing: the proper prefixes of
-    every marker that means something there, unless another lies inside."""
-    markers = (*stop_heads, *(REASONING_MARKERS if reasoning else ()), *tags)
-    prefixes = {marker[:length] for marker in markers for length in range(1, len(marker))}
-    whole = (*stop_heads, *REASONING_MARKERS, *TOOL_TAGS)
-    return frozenset(text for text in prefixes if not any(marker in text for marker in whole))

@@ -13,8 +13,12 @@ import re
 OPEN = "<think>"
 CLOSE = "</think>"
 MARKERS = (OPEN, CLOSE)
-_find_marker = re.compile(f"{re.escape(OPEN)}|{re.escape(CLOSE)}").search
+_remove_markers = re.compile(f"{re.escape(OPEN)}|{re.escape(CLOSE)}").sub
 _PREFIXES = frozenset(marker[:length] for marker in MARKERS for length in range(1, len(marker)))
+
+
+ReasoningPlace = tuple[bool, str]
+"""All that tells what a `ReasoningSplitter` does next: `inside` and `held`."""
 
 
 class ReasoningSplitter:
@@ -27,12 +31,21 @@ class ReasoningSplitter:
         self.inside = inside
         """True while the text is reasoning."""
         self.held = ""
-        """A proper prefix of a marker, not settled yet. The pipeline may take it back."""
+        """A proper prefix of a marker, not settled yet."""
 
     @property
     def idle(self) -> bool:
         """True when nothing is held, so that text without `<` passes unchanged."""
         return not self.held
+
+    @property
+    def place(self) -> ReasoningPlace:
+        """Where the splitter stands."""
+        return self.inside, self.held
+
+    def stand(self, place: ReasoningPlace) -> None:
+        """Go to a place it has been at."""
+        self.inside, self.held = place
 
     def feed(self, text: str) -> list[tuple[bool, str]]:
         """The non-empty stretches that `text` settles, in order."""
@@ -50,20 +63,20 @@ class ReasoningSplitter:
                 return [(self.inside, data)]
         elif "<" not in text:
             return [(self.inside, text)] if text else []
-        stretches: list[tuple[bool, str]] = []
-        start = 0
-        while (marker := _find_marker(data, start)) is not None:
-            if marker.start() > start:
-                stretches.append((self.inside, data[start : marker.start()]))
-            if marker.group() == CLOSE:
-                self.inside = False
-            start = marker.end()
-        end = data.rfind("<", max(start, len(data) - len(CLOSE) + 1))
+        end = data.rfind("<", max(0, len(data) - len(CLOSE) + 1))
         if end < 0 or data[end:] not in _PREFIXES:
             end = len(data)
         self.held = data[end:]
-        if end > start:
-            stretches.append((self.inside, data[start:end]))
+        stretches = []
+        start = 0
+        if self.inside:
+            start = data.find(CLOSE, 0, end)
+            self.inside = start < 0
+            thought = data[: end if start < 0 else start].replace(OPEN, "")
+            if thought:
+                stretches.append((True, thought))
+        if not self.inside and (answer := _remove_markers("", data[start:end])):
+            stretches.append((False, answer))
         return stretches
 
     def finish(self) -> list[tuple[bool, str]]:

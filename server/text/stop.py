@@ -24,8 +24,8 @@ from collections.abc import Sequence
 
 _WHOLE_SEARCH_MIN = 256
 """Pieces of this many characters are searched with `str.find` instead of stepping through them."""
-_LONGEST_TOLD = 32
-"""The longest held text that `StopFilter.held` tells."""
+_LONGEST_TOLD = 1024
+"""Code points that may be held where `StopFilter.place` tells where it stands."""
 _LEADING_CHUNK = 64
 """While leading matches are removed, the input is taken in pieces of this size: a bound on what is copied
 per match."""
@@ -62,6 +62,11 @@ class _Node:
 
     def prefix(self, length: int) -> str:
         return self.spelling[:length]
+
+
+StopPlace = tuple[_Node, bool]
+"""All that tells what a `StopFilter` without a match does next with text: the held text, as the node that
+spells it, and `leading`."""
 
 
 class StopFilter:
@@ -114,20 +119,44 @@ class StopFilter:
         return self._node is self._root and self.matched is None and not self.leading
 
     @property
-    def held(self) -> str | None:
-        """The held text; None when a match waits for a better one, or the text is too long to look at after
-        each piece."""
-        depth = self._node.depth
-        return None if self._best is not None or depth > _LONGEST_TOLD else self._node.spelling[:depth]
+    def place(self) -> StopPlace | None:
+        """Where the filter stands; None when a match is found or waits for a better one, or when much text
+        is held."""
+        node = self._node
+        if node.depth > _LONGEST_TOLD or self._best is not None or self.matched is not None:
+            return None
+        return node, self.leading
 
-    def take_back(self, length: int) -> None:
-        """Forget the last `length` code points, at least what `held` tells: they will be fed again."""
-        self._position -= length
-        self._node = self._root
+    @property
+    def over(self) -> bool:
+        """A stop matched and no longer one can: nothing that follows counts."""
+        return self.matched is not None and not self._refining
+
+    @property
+    def waits_for_text(self) -> bool:
+        """True while `leading` and nothing is held but blanks."""
+        return self.leading and self._node is self._root and self._best is None
+
+    def stand(self, place: StopPlace) -> None:
+        """Go to a place it has been at since its `account` last changed."""
+        self._node = place[0]
+
+    @property
+    def account(self) -> tuple[int, int]:
+        """Changes whenever something is removed, or waits to be, that no place tells."""
+        return len(self.removed), len(self._blanks)
 
     def skip(self, length: int) -> None:
-        """Account for `length` code points that passed by while `idle` and that no stop begins in."""
+        """Account for `length` code points that went past; where they led `stand` is told."""
         self._position += length
+
+    def wait_with(self, text: str) -> bool:
+        """Whether `text`, in which no stop begins, is blanks; while `leading` they then wait for what follows
+        them. Its code points are still to be accounted for."""
+        if not text.isspace():
+            return False
+        self._blanks.append(text)
+        return True
 
     def feed(self, text: str) -> str:
         """The part of the text so far that is now known to survive and was not returned before."""
@@ -136,9 +165,8 @@ class StopFilter:
             return ""
         if not self.leading:
             return self._step(text) if len(text) == 1 and self._best is None else self._feed_plain(text)
-        if self._node is self._root and text.isspace() and self._find_first(text) is None:
+        if self._node is self._root and self._find_first(text) is None and self.wait_with(text):
             self._position += len(text)
-            self._blanks.append(text)
             return ""
         released: list[str] = []
         offset = self._remove_leading_run(text) if len(text) > _LEADING_CHUNK else 0
@@ -222,8 +250,10 @@ class StopFilter:
         if not self.leading:
             released.append(survivors)
             return
+        if not survivors:
+            return
         self._blanks.append(survivors)
-        if survivors and not survivors.isspace():
+        if not survivors.isspace():
             self.leading = False
             released.extend(self._blanks)
             self._blanks.clear()

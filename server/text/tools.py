@@ -63,10 +63,23 @@ _find_candidates = re.compile(
 ).finditer
 
 
+ToolPlace = tuple[Callable[[str, int, list[AnswerPiece]], int], str]
+"""What tells what a `ToolSplitter` does next, within one call: its stage and `held`."""
+
+
 class ToolSplitter:
     """Answer text in, `ContentDelta` and `ToolCall` pieces out."""
 
-    __slots__ = ("_call", "_name", "_salvage", "_signatures", "_stage", "calls", "held", "inside_call")
+    __slots__ = (
+        "_salvage",
+        "_signatures",
+        "_stage",
+        "call_parts",
+        "calls",
+        "held",
+        "inside_call",
+        "left",
+    )
 
     def __init__(self, tools: Iterable[ToolSignature], salvage: bool = False) -> None:
         """`tools`: the tools offered to the model; `salvage`: COLI_TOOL_SALVAGE."""
@@ -76,11 +89,13 @@ class ToolSplitter:
         """True while a call is open that may still be completed."""
         self.calls = 0
         """Calls given out so far."""
+        self.left = 0
+        """Calls left so far: given out or, since they were none, released as text."""
         self._stage: Callable[[str, int, list[AnswerPiece]], int] = self._outside
         self.held = ""
-        """What the stage could not settle: a proper prefix of a tag. The pipeline may take it back."""
-        self._call: list[str] = []  # settled text of the open call, without its opening tag
-        self._name: list[str] = []  # the name as far as it is spelled
+        """What the stage could not settle: a proper prefix of a tag."""
+        self.call_parts: list[str] = []
+        """Settled text of the open call, without its opening tag."""
 
     @property
     def idle(self) -> bool:
@@ -88,19 +103,31 @@ class ToolSplitter:
         return not self.held and not self.inside_call
 
     @property
-    def waits_for(self) -> tuple[str, ...]:
-        """Tags whose proper prefixes `feed` would hold, or keep in the open call, when nothing is held."""
-        return _WAITS_FOR[self._stage.__name__]
+    def place(self) -> ToolPlace:
+        """Where the splitter stands."""
+        return self._stage, self.held
+
+    def stand(self, place: ToolPlace) -> None:
+        """Go to a place it has been at; what led there of an open call is in `call_parts`."""
+        self._stage, self.held = place
+        self.inside_call = self._stage != self._outside
+
+    def repeats(self, before: ToolPlace | None, after: ToolPlace | None) -> bool:
+        """Whether a character that led from one place to the other, and left no call, always does: not where
+        a name ends, since there it counts which."""
+        assert before is not None and after is not None
+        return before[0] != self._in_name or after[0] == self._in_name
 
     @property
     def swallowing(self) -> bool:
         """True where a call takes any text without `<`, so that it may go to `swallow` when nothing is
         held."""
-        return self.waits_for is TAGS or self.waits_for is _IN_ARGUMENTS
+        return self._stage in (self._declared_head, self._in_arguments)
 
-    def swallow(self, text: str) -> None:
-        """`feed` for text without `<` while `swallowing`."""
-        self._call.append(text)
+    def swallow(self, text: str) -> bool:
+        """`feed` for text without `<` while `swallowing`; True."""
+        self.call_parts.append(text)
+        return True
 
     def feed(self, text: str) -> list[AnswerPiece]:
         """The pieces that `text` settles, in order; neighbouring content is one piece."""
@@ -126,7 +153,7 @@ class ToolSplitter:
         pieces: list[AnswerPiece] = []
         text, self.held = self.held, ""
         if self.inside_call:
-            text = "".join((OPEN, *self._call, text))
+            text = "".join((OPEN, *self.call_parts, text))
             self._leave()
             call = self._unclosed(text[len(OPEN) :])
             if call is None and (inner := text.rfind(OPEN)) > 0:
@@ -168,18 +195,17 @@ class ToolSplitter:
 
     def _before_name(self, data: str, place: int, pieces: list[AnswerPiece]) -> int:
         end = _end(_match_blanks(data, place))
-        self._call.append(data[place:end])
+        self.call_parts.append(data[place:end])
         if end < len(data):
             self._stage = self._in_name
         return end
 
     def _in_name(self, data: str, place: int, pieces: list[AnswerPiece]) -> int:
         end = _end(_match_name(data, place))
-        self._call.append(data[place:end])
-        self._name.append(data[place:end])
+        self.call_parts.append(data[place:end])
         if end == len(data):
             return end
-        name = "".join(self._name)
+        name = "".join(self.call_parts).lstrip()
         if not name:
             return self._prose(end, pieces)
         self._stage = self._declared_head if name in self._signatures else self._strict_head
@@ -188,7 +214,7 @@ class ToolSplitter:
     def _strict_head(self, data: str, place: int, pieces: list[AnswerPiece]) -> int:
         """After a name nobody declared: blanks, then an argument or the closing tag, or it was prose."""
         end = _end(_match_blanks(data, place))
-        self._call.append(data[place:end])
+        self.call_parts.append(data[place:end])
         if data.startswith(_AFTER_NAME, end):
             self._stage = self._declared_head
             return end
@@ -202,7 +228,7 @@ class ToolSplitter:
         tag = _find_before_arguments(data, place)
         if tag is None:
             return self._hold_tail(data, place)
-        self._call.append(data[place : tag.start()])
+        self.call_parts.append(data[place : tag.start()])
         if tag.group() == OPEN:
             return self._prose(tag.start(), pieces)
         self._stage = self._in_arguments
@@ -212,8 +238,8 @@ class ToolSplitter:
         tag = data.find(CLOSE, place)
         if tag < 0:
             return self._hold_tail(data, place)
-        self._call.append(data[place:tag])
-        body = "".join(self._call)
+        self.call_parts.append(data[place:tag])
+        body = "".join(self.call_parts)
         self._leave()
         pieces.append(self._built(body, _pairs(body)))
         return tag + len(CLOSE)
@@ -223,19 +249,19 @@ class ToolSplitter:
         end = data.rfind("<", max(place, len(data) - _LONGEST_TAG + 1))
         if end < 0 or data[end:] not in _HEAD_PREFIXES:
             end = len(data)
-        self._call.append(data[place:end])
+        self.call_parts.append(data[place:end])
         self.held = data[end:]
         return len(data)
 
     def _prose(self, place: int, pieces: list[AnswerPiece]) -> int:
         """The opening tag was not one: it and what was settled after it are content."""
-        pieces.append(ContentDelta("".join((OPEN, *self._call))))
+        pieces.append(ContentDelta("".join((OPEN, *self.call_parts))))
         self._leave()
         return place
 
     def _leave(self) -> None:
-        self._call.clear()
-        self._name.clear()
+        self.left += 1
+        self.call_parts.clear()
         self.inside_call = False
         self._stage = self._outside
 
@@ -266,16 +292,6 @@ class ToolSplitter:
                 pairs = {signature.primary: bare}
         self.calls += 1
         return ToolCall(name, arguments_json(pairs, signature))
-
-
-_WAITS_FOR = {
-    "_outside": (OPEN,),
-    "_before_name": (),
-    "_in_name": _AFTER_NAME,
-    "_strict_head": _AFTER_NAME,
-    "_declared_head": TAGS,
-    "_in_arguments": _IN_ARGUMENTS,
-}
 
 
 def _end(match: re.Match[str] | None) -> int:

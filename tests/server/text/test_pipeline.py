@@ -127,6 +127,44 @@ def test_what_is_out_and_what_is_removed_depends_only_on_what_was_fed(
         assert whole.removed == slow.removed
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<tool_call>f a<tool_call>f bb<tool_call>f ccc<tool_call>f</tool_call>",
+        "<tool_call>f <arg_key>x</arg_key><arg_value>1</arg_value></tool_call><tool_call>f</tool_call>",
+        "<tool_call>f</tool_call><tool_call>ff</tool_call><tool_call>f f<tool_call>fff f",
+        "<tool_call> g <<tool_call>  gg <<tool_call>g<",
+    ],
+)
+def test_what_was_done_for_a_call_is_not_done_again_for_another(text: str) -> None:
+    def make() -> Pipeline:
+        return Pipeline(thinking=Thinking.OFF, tools=[F])
+
+    assert run(singles(text.encode()), make) == run([text.encode()], make)
+
+
+@pytest.mark.parametrize("end", [b"<", b"x", b"\xa9"])
+def test_a_piece_that_ends_inside_a_character_may_complete_another_one(end: bytes) -> None:
+    start, piece = "<é<é<".encode(), "é".encode()
+    pipeline = Pipeline(thinking=Thinking.OFF)
+    text = [piece for data in (start, piece, b"<", piece + b"\xc3", end) for piece in pipeline.feed(data)]
+    text += pipeline.finish()
+    whole = (start + piece + b"<" + piece + b"\xc3" + end).decode("utf-8", "replace")
+    assert "".join(piece.text for piece in text if isinstance(piece, ContentDelta)) == whole
+
+
+@pytest.mark.parametrize("blanks", ["", " ", "\n\n "])
+def test_leading_stops_are_removed_with_their_own_blanks(blanks: str) -> None:
+    text = f"{blanks}<|user|>{blanks} <|user|>{blanks}\n<|user|>{blanks}hi<|user|>"
+    assert run(singles(text.encode()), lambda: Pipeline(stops=GLM, ignore_leading_stop=True)) == (
+        "",
+        f"{blanks}hi",
+        [],
+        "<|user|>",
+        "stop",
+    )
+
+
 @given(st.binary(max_size=60))
 def test_without_stages_nothing_is_lost_or_doubled(data: bytes) -> None:
     assert run(singles(data), Pipeline)[1] == data.decode("utf-8", "replace")
@@ -179,7 +217,16 @@ BODIES = {
     "calls": b"<tool_call>f</tool_call>",
     "other calls": b"<tool_call>g</tool_call>",
     "calls with an argument": b"<tool_call>f<arg_key>x</arg_key><arg_value>1</arg_value></tool_call>",
+    "declared names cut short": b"<tool_call>f<",
+    "other names cut short": b"<tool_call>g<<",
+    "tags without a name": b"<tool_call><",
+    "beginnings after text": b"a<",
+    "beginnings before text": b"<a",
     "opening markers": b"<think>",
+    "opening markers before half a tag": b"<think>a<",
+    "markers before half a tag": b"a</think><",
+    "half a tag before a character": "<é".encode(),
+    "leading stops between blanks": b" <|user|> ",
     "markers": b"</think>",
     "leading stops": b"<|user|>",
     "blanks": b" ",
@@ -240,14 +287,25 @@ def quickest(work: Callable[[], None], enough: float, attempts: int = 5) -> floa
 @pytest.mark.timed
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES.keys())
 @pytest.mark.parametrize(
-    "start", [b"", b"a", b"<tool_call>f "], ids=["from the start", "after text", "in a call"]
+    ("thinking", "start"),
+    [
+        (Thinking.OFF, b""),
+        (Thinking.OFF, b"a"),
+        (Thinking.OFF, b"<tool_call>f "),
+        (Thinking.OFF, b"<tool_call>f<arg_key>"),
+        (Thinking.ON, b"a"),
+    ],
+    ids=["from the start", "after text", "in a head", "in a call", "in reasoning"],
 )
 def test_a_megabyte_takes_two_seconds_in_bytes_and_a_fifth_of_a_second_in_one_piece(
-    body: bytes, start: bytes
+    body: bytes, thinking: Thinking, start: bytes
 ) -> None:
+    def make() -> Pipeline:
+        return Pipeline(stops=GLM, ignore_leading_stop=True, thinking=thinking, tools=[F])
+
     data = (start + body * (MEGABYTE // len(body) + 1))[:MEGABYTE]
-    assert quickest(fed(data, len(data)), 0.2) <= 0.2
-    assert quickest(fed(data, 1), 2.0, attempts=3) <= 2.0
+    assert quickest(fed(data, len(data), make), 0.2) <= 0.2
+    assert quickest(fed(data, 1, make), 2.0, attempts=3) <= 2.0
 
 
 @pytest.mark.timed
