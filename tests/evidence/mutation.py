@@ -33,6 +33,7 @@ TARGETS = {  # module -> the tests that answer for it, the quick ones first
     "generated.wire": ["tests/generated", "tests/pins"],
     "server.text.arguments": ["tests/server/text"],
     "server.text.pipeline": ["tests/server/text"],
+    "server.text.places": ["tests/server/text"],
     "server.text.reasoning": ["tests/server/text"],
     "server.text.records": ["tests/server/text"],
     "server.text.stop": ["tests/server/text"],
