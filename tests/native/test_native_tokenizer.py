@@ -14,7 +14,7 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalize
 
 from engine.native.build import SOURCES, BuildError, compile_program
 from engine.native.unicode_table import TABLES
-from tests.native.texts import LINES, corpus
+from tests.native.texts import LINES, compose, corpus
 
 NANO = Path(__file__).parents[2] / "engine" / "nano" / "model"
 UNITS = (
@@ -100,6 +100,11 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @cache
 def texts() -> tuple[bytes, ...]:
     return tuple(corpus())
+
+
+def test_the_committed_corpus_is_the_one_its_script_makes() -> None:
+    assert len(texts()) == LINES
+    assert list(texts()) == compose()
 
 
 def native_ids(program: Path, directory: Path, vocabulary: int) -> list[str]:

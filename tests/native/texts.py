@@ -1,4 +1,6 @@
-"""The corpus the native tokenizer is compared on: 10,000 lines, the same on every run.
+"""The corpus the native tokenizer is compared on: the 10,000 lines of ``corpus.jsonl``, one JSON string each.
+
+``python -m tests.native.texts`` makes the file again; a byte that is not UTF-8 is a lone surrogate in it.
 
 Prose in several scripts, code, numbers, emoji with joiners and modifiers, combining marks, white space of
 every kind, turn markers, random characters, and bytes that are not UTF-8. The random characters leave out the
@@ -7,10 +9,13 @@ marks that are newer than the Unicode version of the library's normaliser (U+087
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable
+from pathlib import Path
 
 LINES = 10_000
+CORPUS = Path(__file__).with_name("corpus.jsonl")
 WORDS = (
     *(
         "the",
@@ -146,14 +151,26 @@ _KINDS: tuple[Callable[[random.Random], bytes], ...] = (
 )
 
 
-def corpus(lines: int = LINES) -> list[bytes]:
+def compose() -> list[bytes]:
     """The texts. What is not UTF-8 comes twice: as it is, and repaired with replacement characters."""
     choose = random.Random(20)
     texts: list[bytes] = []
-    while len(texts) < lines:
+    while len(texts) < LINES:
         text = choose.choice(_KINDS)(choose)
         texts.append(text)
         repaired = text.decode("utf-8", "replace").encode()
         if repaired != text:
             texts.append(repaired)
-    return texts[:lines]
+    return texts[:LINES]
+
+
+def corpus() -> list[bytes]:
+    """The committed texts."""
+    return [json.loads(line).encode("utf-8", "surrogateescape") for line in CORPUS.open(encoding="ascii")]
+
+
+if __name__ == "__main__":
+    CORPUS.write_text(
+        "".join(json.dumps(text.decode("utf-8", "surrogateescape")) + "\n" for text in compose()),
+        encoding="ascii",
+    )
