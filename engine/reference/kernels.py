@@ -60,11 +60,11 @@ def rows_are_independent() -> bool:
         for count in (2, 3, 4, 5, 7, 8, 9, 16, 31, 64):
             if not np.array_equal(rows[-count:] @ weights, whole[-count:]):
                 return False
-    for depth in (192, 512, PANEL_DEPTH):
+    for depth in (192, 528, 1000, PANEL_DEPTH):
         panel = random.standard_normal((depth, WIDTH), dtype=np.float32)
         rows = random.standard_normal((_tile(64, depth), depth), dtype=np.float32)
         whole = rows @ panel
-        for count in (2, 4, 8, 12):
+        for count in (2, 3, 5, 8, 13):
             if not np.array_equal(rows[-count:] @ panel, whole[-count:]):
                 return False
     return True
@@ -137,7 +137,7 @@ class Operands:
     inputs: tuple[Floats, ...]
     """Per block of depth."""
     out: Floats
-    part: Floats
+    partial: Floats
     """What the blocks after the first are multiplied into; empty where there is one block."""
     rows: Floats
     """The result as (rows, padded width): `out` seen the plain way."""
@@ -191,16 +191,16 @@ class Projection:
             x = x.reshape(-1, self._tiling.tile, depth)
             view = out.reshape(-1, self._tiling.tile, self.width)
         inputs = tuple(x[..., first : first + self._step] for first in range(0, depth, self._step))
-        part = np.empty(view.shape if len(inputs) > 1 else 0, dtype=np.float32)
-        return Operands(inputs, view, part, out)
+        partial = np.empty(view.shape if len(inputs) > 1 else 0, dtype=np.float32)
+        return Operands(inputs, view, partial, out)
 
     def __call__(self, operands: Operands) -> None:
         """Multiply."""
         inputs, out = operands.inputs, operands.out
         np.matmul(inputs[0], self._weights[0], out)
         for x, weights in zip(inputs[1:], self._weights[1:], strict=True):
-            np.matmul(x, weights, operands.part)
-            np.add(out, operands.part, out)
+            np.matmul(x, weights, operands.partial)
+            np.add(out, operands.partial, out)
         if self._bias is not None:
             rows = operands.rows
             # A small step has as many rows as the bias: adding equal shapes takes half the time.
@@ -208,7 +208,9 @@ class Projection:
 
 
 def _tile(rows: int, depth: int) -> int:
-    """The most rows that OpenBLAS multiplies by a panel with its kernel for small products."""
+    """Rows of the pieces into which to cut `rows` (2, or a multiple of _ROWS), so that OpenBLAS multiplies a
+    piece by a panel with its kernel for small products.
+    """
     tiles = 1
     while rows % tiles or (rows // tiles > _ROWS and rows // tiles * depth * WIDTH > _SMALL_PRODUCT):
         tiles += 1

@@ -12,7 +12,7 @@ import pytest
 
 from engine.reference.checkpoint import Checkpoint
 from engine.reference.config import load_config
-from engine.reference.kernels import FIXED_TILE, Tiling, rows_are_independent
+from engine.reference.kernels import FIXED_TILE, Arena, Projection, Tiling, padded, rows_are_independent
 from engine.reference.transformer import Transformer
 from engine.reference.weights import load_weights
 from tests.engine.checkpoints import RECIPES, write_checkpoint
@@ -96,6 +96,46 @@ def test_bits_do_not_depend_on_chunks_or_batch(
     assert np.array_equal(mixed[0], alone[0]), "neighbour with a longer history"
     resumed = model.prefill(0, 140, tokens[140:], True)
     assert np.array_equal(resumed, whole[140:]), "prefix kept, rest computed again"
+
+
+@pytest.mark.parametrize("tiling", TILINGS, ids=lambda tiling: f"tile-{tiling.tile}")
+def test_a_slot_goes_back_beside_another(tiling: Tiling, build: Callable[..., Transformer]) -> None:
+    """The same slots at the same blocks, but one of them at an earlier position again, in another block."""
+    model = build("glm", tiling)
+    lengths = (100, 80)
+    for slot, length in enumerate(lengths):
+        model.prefill(slot, 0, prompt(length), False)
+    model.prefill(2, 0, prompt(30), False)
+    model.decode([0, 1], lengths, [3, 4])
+    together = [model.decode([0, 1], [101 + step, 30 + step], [5, 6]) for step in range(3)]
+    alone = [model.decode([2], [30 + step], [6])[0] for step in range(3)]
+    assert np.array_equal(np.stack(together)[:, 1], np.stack(alone))
+
+
+@pytest.mark.parametrize("tiling", TILINGS, ids=lambda tiling: f"tile-{tiling.tile}")
+@pytest.mark.parametrize(("depth", "width"), [(48, 30), (192, 1024), (1056, 100), (1200, 640)])
+def test_a_product_gives_a_row_the_same_bits_among_any_number(depth: int, width: int, tiling: Tiling) -> None:
+    """Small and large matrices, one and several blocks of depth, a width that is padded."""
+    random = np.random.default_rng(depth)
+    weights = random.standard_normal((depth, width), dtype=np.float32)
+    bias = random.standard_normal(width, dtype=np.float32)
+    arena = Arena(Projection.elements(depth, width))
+    projection = Projection(arena, tiling, weights, bias)
+    x = random.standard_normal((96, depth), dtype=np.float32)
+
+    def product(first: int, count: int) -> np.ndarray:
+        rows = tiling.rows(count)
+        inputs = np.zeros((rows, depth), dtype=np.float32)
+        inputs[:count] = x[first : first + count]
+        out = np.zeros((rows, padded(width)), dtype=np.float32)
+        projection(projection.operands(inputs, out))
+        return out[:count, :width]
+
+    whole = product(0, 96)
+    expected = x.astype(np.float64) @ weights + bias
+    assert np.abs(whole - expected).max() < 1e-5 * np.abs(expected).max()
+    for first, count in ((0, 1), (5, 2), (1, 4), (40, 8), (3, 12), (20, 20), (28, 68)):
+        assert np.array_equal(product(first, count), whole[first : first + count])
 
 
 @pytest.mark.parametrize("tiling", TILINGS, ids=lambda tiling: f"tile-{tiling.tile}")
