@@ -21,6 +21,7 @@ from server.chat import (
 from server.chat.policy import ThinkingMode
 from server.chat.tools import ToolUse
 
+from .conversations import long_conversation
 from .faults import fault, refused
 
 GLM, LLAMA = FAMILIES["glm"], FAMILIES["llama"]
@@ -280,24 +281,7 @@ def test_the_embedded_models_template_renders_the_built_in_layout(case: tuple[An
 
 @pytest.mark.timed
 def test_a_long_conversation_with_many_tools_renders_in_fifteen_milliseconds() -> None:
-    tools = [
-        {
-            "type": "function",
-            "function": {
-                "name": f"tool{i}",
-                "description": "word " * 20,
-                "parameters": {
-                    "type": "object",
-                    "properties": {f"p{j}": {"type": "string", "description": "what"} for j in range(6)},
-                },
-            },
-        }
-        for i in range(20)
-    ]
-    messages = [
-        {"role": ("user", "assistant")[i % 2], "content": f"message {i} " + "some words " * 30}
-        for i in range(200)
-    ]
+    messages, tools = long_conversation()
     read, use = read_messages(messages), choose_tools(read_tools({"tools": tools}), None, GLM)
     for renderer in (ChatRenderer(GLM), ChatRenderer(GLM, {"default": NANO_TEMPLATE.read_text("utf-8")})):
         best = 1.0

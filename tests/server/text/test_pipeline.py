@@ -18,14 +18,12 @@ from server.text import (
     StopMatched,
     Thinking,
     ToolCall,
-    ToolSignature,
 )
 from server.text.utf8 import Utf8Decoder
 
+from .bodies import BODIES, GLM, MEGABYTE, STARTS, F, filled, glm
 from .splitting import cuts, dense_texts, singles
 
-F = ToolSignature.from_schema("f", {"properties": {"x": {"type": "string"}}})
-GLM = ["<|user|>", "<|observation|>"]
 FRAGMENTS = [
     "<think>",
     "</think>",
@@ -195,46 +193,6 @@ def test_a_stop_inside_a_call_recovers_what_is_complete() -> None:
     assert pipeline.finish_reason == "tool_calls"
 
 
-def glm() -> Pipeline:
-    return Pipeline(stops=GLM, ignore_leading_stop=True, thinking=Thinking.OFF, tools=[F])
-
-
-MEGABYTE = 1 << 20
-BODIES = {
-    "plain": b"hello world foo ",
-    "open": b"<",
-    "half a stop": b"<|use",
-    "half a tag": b"<tool_cal",
-    "half a closing tag": b"</tool_cal",
-    "half a marker": b"</thin",
-    "opening tags": b"<tool_call>",
-    "closing tags": b"</tool_call>",
-    "keys": b"<arg_key>",
-    "declared names": b"<tool_call>f ",
-    "other names": b"<tool_call>g ",
-    "names before half a tag": b"<tool_call>g <",
-    "open values": b"<tool_call>f<arg_key>x</arg_key><arg_value>",
-    "calls": b"<tool_call>f</tool_call>",
-    "other calls": b"<tool_call>g</tool_call>",
-    "calls with an argument": b"<tool_call>f<arg_key>x</arg_key><arg_value>1</arg_value></tool_call>",
-    "declared names cut short": b"<tool_call>f<",
-    "other names cut short": b"<tool_call>g<<",
-    "tags without a name": b"<tool_call><",
-    "beginnings after text": b"a<",
-    "beginnings before text": b"<a",
-    "opening markers": b"<think>",
-    "opening markers before half a tag": b"<think>a<",
-    "markers before half a tag": b"a</think><",
-    "half a tag before a character": "<é".encode(),
-    "leading stops between blanks": b" <|user|> ",
-    "markers": b"</think>",
-    "leading stops": b"<|user|>",
-    "blanks": b" ",
-    "characters": "😀".encode(),
-    "bad bytes": b"\x85",
-}
-
-
 def cpu_seconds(work: Callable[[], None]) -> float:
     start = time.process_time()
     work()
@@ -286,24 +244,14 @@ def quickest(work: Callable[[], None], enough: float, attempts: int = 5) -> floa
 
 @pytest.mark.timed
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES.keys())
-@pytest.mark.parametrize(
-    ("thinking", "start"),
-    [
-        (Thinking.OFF, b""),
-        (Thinking.OFF, b"a"),
-        (Thinking.OFF, b"<tool_call>f "),
-        (Thinking.OFF, b"<tool_call>f<arg_key>"),
-        (Thinking.ON, b"a"),
-    ],
-    ids=["from the start", "after text", "in a head", "in a call", "in reasoning"],
-)
+@pytest.mark.parametrize(("thinking", "start"), STARTS.values(), ids=STARTS.keys())
 def test_a_megabyte_takes_two_seconds_in_bytes_and_a_fifth_of_a_second_in_one_piece(
     body: bytes, thinking: Thinking, start: bytes
 ) -> None:
     def make() -> Pipeline:
-        return Pipeline(stops=GLM, ignore_leading_stop=True, thinking=thinking, tools=[F])
+        return glm(thinking)
 
-    data = (start + body * (MEGABYTE // len(body) + 1))[:MEGABYTE]
+    data = filled(start, body)
     assert quickest(fed(data, len(data), make), 0.2) <= 0.2
     assert quickest(fed(data, 1, make), 2.0, attempts=3) <= 2.0
 
