@@ -85,7 +85,7 @@ def test_answers_of_the_embedded_model(command: list[str], tmp_path: Path) -> No
     assert all(texts[0])
 
 
-@pytest.mark.parametrize("name", ["glm", "qwen3"])
+@pytest.mark.parametrize("name", ["glm", "glm4", "qwen3"])
 def test_threads_change_nothing(name: str, command: list[str], tmp_path: Path) -> None:
     directory = write_checkpoint(tmp_path, RECIPES[name])
     texts = []
@@ -122,3 +122,26 @@ def test_threads_change_nothing_of_eight_requests_at_once(command: list[str], tm
             )
     assert found[0] == found[1]
     assert all(found[0])
+
+
+def test_tokens_that_wait_for_each_other_are_not_lost(command: list[str], tmp_path: Path) -> None:
+    """Where all threads compute, tokens of several steps are written together: all else keeps its place."""
+    directory = Path(shutil.copytree(NANO, tmp_path / "nano"))
+    prompts = [nano_prompt(question) for question in QUESTIONS]
+    settings = {"KV_SLOTS": "8", "OMP_NUM_THREADS": "3"}
+    with EngineProcess(command, directory, settings) as engine:
+        for slot, prompt in enumerate(prompts):
+            engine.submit(slot + 1, prompt, 60, slot=slot)
+        engine.wait_for(lambda frame: frame.KIND == "DATA" and frame.id == len(prompts))
+        engine.submit(10, prompts[0], 60, slot=5)
+        engine.submit(11, prompts[1], 2000, slot=6)
+        engine.wait_for(lambda frame: frame.KIND == "DATA" and frame.id == 11)
+        engine.send(b"CANCEL 11\nCANCEL 12\n")
+        engine.wait_ends([1, 2, 3, 4, 10, 11, 12])
+        assert engine.finish() == 0
+        for request in (1, 2, 3, 4, 10):
+            kinds = [frame.KIND for frame in engine.of(request)]
+            assert (kinds[0], kinds[-1], set(kinds[1:-1])) == ("ACCEPT", "DONE", {"DATA"})
+        assert engine.text(10) == engine.text(1)
+        assert [frame.KIND for frame in engine.of(11)][-1] in ("DONE", "ERROR")
+        assert engine.error(12) == ("NOT_FOUND",)

@@ -33,6 +33,7 @@ static void remove_request(engine_loop *loop, request *done) {
     token_list_free(&done->prompt);
     memset(done, 0, sizeof *done);
     loop->in_flight--;
+    loop->urgent = true;
 }
 
 void loop_close(engine_loop *loop) {
@@ -208,6 +209,7 @@ static void submit(engine_loop *loop, const colibri_submit *command) {
 
 static void handle(engine_loop *loop, const colibri_command *command) {
     request *known = NULL;
+    loop->urgent = true;
     if (command->kind == COLIBRI_COMMAND_SUBMIT) {
         submit(loop, &command->as.submit);
         return;
@@ -235,10 +237,12 @@ void loop_receive(engine_loop *loop) {
             handle(loop, &command);
             break;
         case COMMAND_REFUSED:
+            loop->urgent = true;
             put_error_words(&loop->output, command.id, COLIBRI_ERROR_BAD_REQUEST);
             break;
         case COMMAND_BROKEN:
             loop->broken = true;
+            loop->urgent = true;
             log_line("command stream broken at request %llu", (unsigned long long)command.id);
             put_error_words(&loop->output, command.id, COLIBRI_ERROR_BAD_FRAME);
             return;
@@ -335,6 +339,7 @@ static void prefill_chunk(engine_loop *loop, request *one) {
     const bool scored = one->logprobs != 0;
     size_t first;
     size_t count;
+    loop->urgent = true;
     if (one->prefill_began_at == 0.0) {
         one->prefill_began_at = seconds_now();
         one->reused = model_begin(served, slot, one->prompt.tokens, one->prompt.count, !scored);

@@ -40,6 +40,7 @@ typedef struct engine_loop {
     grammar_words *grammars;
     command_reader reader;
     buffer output;
+    bool urgent; // the output holds more than further tokens of answers; whoever writes it takes this back
     request *requests; // per slot
     size_t in_flight;
     uint64_t arrivals;
@@ -64,5 +65,6 @@ void loop_end_input(engine_loop *loop);
 
 // Computes one step.
 void loop_step(engine_loop *loop);
+
 
 #endif

@@ -15,8 +15,13 @@
 
 #define READ_BYTES (1u << 20u)
 
-/* Writes everything that has collected; whole frames, before the next step is computed. */
-static bool write_output(buffer *output) {
+// Where all threads compute, a reader that is woken up takes the processor from one of them. Further tokens of answers then
+// wait for each other so long at most, the step to come included; nothing else waits, nor do tokens of slower steps.
+#define HELD_SECONDS 0.5e-3
+
+/* Writes everything that has collected; whole frames. */
+static bool write_output(engine_loop *loop) {
+    buffer *const output = &loop->output;
     size_t done = 0;
     while (done < output->size) {
         const ssize_t written = write(STDOUT_FILENO, output->data + done, output->size - done);
@@ -27,7 +32,13 @@ static bool write_output(buffer *output) {
         done += written > 0 ? (size_t)written : 0;
     }
     output->size = 0;
+    loop->urgent = false;
     return true;
+}
+
+/* Whether the output may wait for the next step: `held` seconds so far, and the last step took `step`. */
+static bool may_wait(const engine_loop *loop, double held, double step) {
+    return !loop->urgent && loop->served->network.shared && held + step <= HELD_SECONDS;
 }
 
 /* Takes in what has arrived; waits for it when there is nothing to compute. False: the input has ended. */
@@ -52,18 +63,28 @@ static bool read_input(engine_loop *loop) {
 
 static int serve(engine_loop *loop) {
     bool open = true;
+    double held_since = 0.0; // while frames are held
     loop_greet(loop);
-    if (!write_output(&loop->output)) {
+    if (!write_output(loop)) {
         return 1;
     }
     while ((open || loop->in_flight != 0) && !loop->broken) {
+        const bool holding = loop->output.size != 0;
+        double began;
+        double ended;
         if (open) {
             open = read_input(loop);
         }
+        if (holding && loop->urgent && !write_output(loop)) {
+            return 1; // a prompt that has just come takes longer than tokens are held
+        }
+        began = seconds_now();
         if (loop->in_flight != 0 && !loop->broken) {
             loop_step(loop);
         }
-        if (!write_output(&loop->output)) {
+        ended = seconds_now();
+        held_since = holding ? held_since : ended;
+        if (!may_wait(loop, ended - held_since, ended - began) && !write_output(loop)) {
             return 1;
         }
     }

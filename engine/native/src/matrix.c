@@ -5,14 +5,17 @@
 
 #include "base.h"
 
-// Panels stored side by side, and how many of them are computed together: as many as leave registers for the sums of
-// all rows. With AVX-512 that is the whole group, so that any number of rows reads the weights once, in order.
+// The most panels stored side by side, and how many of them are computed together: as many as leave registers for the
+// sums of all rows. With AVX-512 that is the whole group, so that any number of rows reads the weights once, in order.
+// Groups have about the same number of panels, a multiple of UNIT_PANELS but for the last.
 #if defined(__AVX512F__)
 #define GROUP_PANELS 3u
+#define UNIT_PANELS 1u
 #define FEW_ROWS_PANELS 3
 #define MANY_ROWS_PANELS 3
 #else
 #define GROUP_PANELS 4u
+#define UNIT_PANELS 2u
 #define FEW_ROWS_PANELS 2
 #define MANY_ROWS_PANELS 1
 #endif
@@ -142,22 +145,34 @@ void panels_multiply(const panel_view *view, const float *x, size_t x_stride, si
 
 static size_t weight_size(tensor_type type) { return type == TENSOR_F32 ? sizeof(float) : sizeof(uint16_t); }
 
-size_t product_groups(const matrix *values) { return (values->panels + GROUP_PANELS - 1u) / GROUP_PANELS; }
+/* An even number, so that two threads have the same to do. */
+size_t product_groups(const matrix *values) {
+    const size_t groups = (values->panels + GROUP_PANELS - 1u) / GROUP_PANELS;
+    return groups <= 1 ? groups : round_up(groups, 2u);
+}
+
+static size_t units_of(const matrix *values) { return (values->panels + UNIT_PANELS - 1u) / UNIT_PANELS; }
+
+static size_t first_panel(const matrix *values, size_t group) {
+    return least(units_of(values) * group / product_groups(values) * UNIT_PANELS, values->panels);
+}
+
+/* The group whose panels from the first one to the one before the next group's first contain `panel`. */
+static size_t group_of(const matrix *values, size_t panel) {
+    return ((panel / UNIT_PANELS + 1u) * product_groups(values) - 1u) / units_of(values);
+}
 
 size_t product_adds(const matrix *values, size_t rows) {
-    return values->depth * LANES * least(values->panels, GROUP_PANELS) * rows;
+    return values->depth * LANES * values->panels * rows / most(product_groups(values), 1);
 }
 
-size_t product_columns(const matrix *values, size_t group, size_t *first) {
-    *first = group * GROUP_PANELS * LANES;
-    return least(values->panels - group * GROUP_PANELS, GROUP_PANELS) * LANES;
-}
+size_t product_column(const matrix *values, size_t group) { return first_panel(values, group) * LANES; }
 
 /* All rows while the weights of the group are in the cache, in tiles of about equal height. */
 void product_run(const product *work, size_t group) {
     const matrix *const values = work->values;
-    const size_t panel = group * GROUP_PANELS;
-    const size_t panels = least(values->panels - panel, GROUP_PANELS);
+    const size_t panel = first_panel(values, group);
+    const size_t panels = first_panel(values, group + 1u) - panel;
     const size_t tiles = (work->rows + TILE_ROWS - 1u) / TILE_ROWS;
     for (size_t part = 0; part < tiles; part++) {
         const size_t row = work->rows * part / tiles;
@@ -186,8 +201,9 @@ static uint16_t stored_half(const tensor *from, uint64_t index) {
  * input by input, so that a product reads the matrix from one end to the other. */
 static size_t output_start(const matrix *values, size_t output, size_t *step) {
     const size_t panel = output / LANES;
-    const size_t first = panel / GROUP_PANELS * GROUP_PANELS;
-    *step = least(values->panels - first, GROUP_PANELS) * LANES;
+    const size_t group = group_of(values, panel);
+    const size_t first = first_panel(values, group);
+    *step = (first_panel(values, group + 1u) - first) * LANES;
     return first * values->depth * LANES + (panel - first) * LANES + output % LANES;
 }
 

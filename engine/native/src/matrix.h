@@ -52,11 +52,12 @@ typedef struct product {
     size_t out_stride;
 } product;
 
-// A product is computed in groups of columns, each by itself: how many there are, the multiply-adds of one, and its
-// columns (a multiple of LANES, those beyond the width included).
+// A product is computed in groups of columns, each by itself: how many there are, the multiply-adds of one, and the column
+// a group begins with, which is also where the one before it ends (a multiple of LANES; the last group ends with a whole
+// panel).
 size_t product_groups(const matrix *values);
 size_t product_adds(const matrix *values, size_t rows);
-size_t product_columns(const matrix *values, size_t group, size_t *first);
+size_t product_column(const matrix *values, size_t group);
 
 // Computes one group.
 void product_run(const product *work, size_t group);

@@ -124,35 +124,36 @@ static product normed_product(const pass *work, size_t thread, const matrix *val
     return (product){values, normed, stride, work->rows - work->first, out, row_stride(values->width)};
 }
 
-static void fuse_share(void *context, size_t first, size_t end, size_t thread) {
-    const pass *const work = context;
-    const product fused = normed_product(work, thread, &work->layer->query_key_value, work->model->fused);
+static void run_groups(const product *work, size_t first, size_t end) {
     for (size_t group = first; group < end; group++) {
-        product_run(&fused, group);
+        product_run(work, group);
     }
 }
 
+static void fuse_share(void *context, size_t first, size_t end, size_t thread) {
+    const pass *const work = context;
+    const product fused = normed_product(work, thread, &work->layer->query_key_value, work->model->fused);
+    run_groups(&fused, first, end);
+}
+
+/* One matrix after the other, since memory is fastest in order. */
 static void gate_share(void *context, size_t first, size_t end, size_t thread) {
     const pass *const work = context;
     const product gate = normed_product(work, thread, &work->layer->gate, work->model->gate);
     const product up = normed_product(work, thread, &work->layer->up, work->model->up);
-    for (size_t group = first; group < end; group++) {
-        size_t column;
-        const size_t columns = product_columns(gate.values, group, &column);
-        product_run(&gate, group);
-        product_run(&up, group);
-        for (size_t row = 0; row < work->rows; row++) {
-            activate(gate.out + row * gate.out_stride + column, up.out + row * up.out_stride + column, columns);
-        }
+    const size_t from = product_column(gate.values, first);
+    const size_t columns = product_column(gate.values, end) - from;
+    run_groups(&gate, first, end);
+    run_groups(&up, first, end);
+    for (size_t row = 0; row < work->rows; row++) {
+        activate(gate.out + row * gate.out_stride + from, up.out + row * up.out_stride + from, columns);
     }
 }
 
 static void head_share(void *context, size_t first, size_t end, size_t thread) {
     const pass *const work = context;
     const product head = normed_product(work, thread, weights_head(work->model->weights), work->model->logits);
-    for (size_t group = first; group < end; group++) {
-        product_run(&head, group);
-    }
+    run_groups(&head, first, end);
 }
 
 static void add_columns(float *stream, const float *projected, size_t columns) {
@@ -167,15 +168,13 @@ static void project_share(void *context, size_t first, size_t end, size_t thread
     transformer *const model = work->model;
     const size_t stride = row_stride(model->config->hidden);
     const product projected = {work->values, work->x, row_stride(work->values->depth), work->rows, model->projected, stride};
+    const size_t from = product_column(work->values, first);
+    const size_t columns = product_column(work->values, end) - from;
     (void)thread;
-    for (size_t group = first; group < end; group++) {
-        size_t column;
-        const size_t columns = product_columns(work->values, group, &column);
-        product_run(&projected, group);
-        for (size_t row = 0; row < work->rows && work->own_norm == NULL; row++) {
-            const size_t at = row * stride + column;
-            add_columns(model->stream + at, model->projected + at, columns);
-        }
+    run_groups(&projected, first, end);
+    for (size_t row = 0; row < work->rows && work->own_norm == NULL; row++) {
+        const size_t at = row * stride + from;
+        add_columns(model->stream + at, model->projected + at, columns);
     }
 }
 
@@ -295,8 +294,10 @@ void transformer_run(transformer *model, const uint32_t *tokens, const row_place
     const size_t stride = row_stride(model->config->hidden);
     const double attention_before = model->totals.attention;
     const double start = seconds_now();
-    pass work = {.model = model, .pool = rows < model->shared_rows ? NULL : model->pool, .places = places, .rows = rows};
+    pass work = {.model = model, .places = places, .rows = rows};
     double middle;
+    model->shared = rows >= model->shared_rows && threads_count(model->pool) > 1u;
+    work.pool = model->shared ? model->pool : NULL;
     for (size_t row = 0; row < rows; row++) {
         matrix_read_output(&model->weights->embedding, tokens[row], model->stream + row * stride);
     }

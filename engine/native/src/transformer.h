@@ -26,6 +26,7 @@ typedef struct transformer {
     key_value_cache *cache;
     thread_pool *pool;
     size_t shared_rows;
+    bool shared; // whether all threads took part in the last pass
     attention attention;
     work_totals totals;
     size_t most_rows;
