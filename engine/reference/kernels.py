@@ -37,6 +37,7 @@ _ROWS = 4
 """Row counts are padded to a multiple of this: OpenBLAS multiplies 4 rows in the time of one."""
 _SMALL_PRODUCT = 1_000_000
 """Multiplications up to which OpenBLAS takes its kernel for small products, which reads a panel in place."""
+_BIAS_ROWS = 8
 _PANELS_BYTES = 1_000_000
 """A matrix up to this size is stored as panels. Larger ones gain by the second thread of a whole product."""
 _HUGE_PAGE_BYTES = 1 << 21
@@ -173,9 +174,13 @@ class Projection:
             stored[...] = wide.reshape(stored.shape)
         self._weights = tuple(stored)
         self._bias: Floats | None = None
+        self._biases: dict[int, Floats] = {}
         if bias is not None:
-            self._bias = np.zeros((tiling.rows(1), self.width), dtype=np.float32)
-            self._bias[:, :width] = bias
+            self._bias = np.zeros(self.width, dtype=np.float32)
+            self._bias[:width] = bias
+            # Adding equal shapes takes half the time: for few rows the bias is written out.
+            several = np.tile(self._bias, (_BIAS_ROWS, 1))
+            self._biases = {count: several[:count] for count in range(1, _BIAS_ROWS + 1)}
 
     def operands(self, x: Floats, out: Floats) -> Operands:
         """Views for the product of x (rows, depth) into out (rows, padded width), for this and any other
@@ -203,8 +208,7 @@ class Projection:
             np.add(out, operands.partial, out)
         if self._bias is not None:
             rows = operands.rows
-            # A small step has as many rows as the bias: adding equal shapes takes half the time.
-            np.add(rows, self._bias if len(rows) == len(self._bias) else self._bias[0], rows)
+            np.add(rows, self._biases.get(len(rows), self._bias), rows)
 
 
 def _tile(rows: int, depth: int) -> int:

@@ -46,7 +46,10 @@ class _Buffers:
     stay zero.
     """
 
-    def __init__(self, config: ModelConfig, weights: Weights, rows: int, count: int) -> None:
+    def __init__(self, config: ModelConfig, weights: Weights, count: int, logits_rows: Floats) -> None:
+        """`logits_rows` (padding included, padded vocabulary) may be shared with other buffers."""
+        rows = len(logits_rows)
+
         def zeros(*shape: int) -> Floats:
             return np.zeros((rows, *shape), dtype=np.float32)
 
@@ -77,14 +80,13 @@ class _Buffers:
         self.gate, self.up = self.gate_up_rows[used, :inner], self.gate_up_rows[used, inner : 2 * inner]
         self.inner_rows = zeros(inner)
         self.inner = self.inner_rows[used]
-        self.logits_rows = zeros(padded(config.vocabulary))
-        self.logits = self.logits_rows[used, : config.vocabulary]
+        self.logits = logits_rows[used, : config.vocabulary]
         layer = weights.layers[0]  # all layers have the same shapes
         self.to_heads = layer.query_key_value.operands(self.normed_rows, self.fused_rows)
         self.to_output = layer.output.operands(self.attended_rows, self.projected_rows)
         self.to_gate_up = layer.negated_gate_up.operands(self.normed_rows, self.gate_up_rows)
         self.to_down = layer.down.operands(self.inner_rows, self.projected_rows)
-        self.to_logits = weights.head.operands(self.normed_rows, self.logits_rows)
+        self.to_logits = weights.head.operands(self.normed_rows, logits_rows)
         if config.family.query_key_norm:
             self.head_norm = np.zeros((count, heads + shared), dtype=np.float32)
             self.head_epsilon_sum = np.full_like(self.head_norm, dim * config.norm_epsilon)
@@ -102,6 +104,7 @@ class Transformer:
         self._weights = weights
         self._tiling = tiling
         self._kept_buffers: dict[int, _Buffers] = {}
+        self._kept_logits = np.empty((tiling.rows(_KEPT_COUNT), padded(config.vocabulary)), dtype=np.float32)
         self._last_decode: DecodeStep | None = None
         angles = np.arange(context)[:, None] * config.inverse_frequencies
         self._rotations = np.exp(1j * angles).astype(np.complex64)
@@ -141,8 +144,12 @@ class Transformer:
         """Buffers for `count` positions and the padding rows they need."""
         found = self._kept_buffers.get(count)
         if found is None:
-            found = _Buffers(self.config, self._weights, self._tiling.rows(count), count)
-            if count <= _KEPT_COUNT:
+            rows, kept = self._tiling.rows(count), count <= _KEPT_COUNT
+            logits = (
+                self._kept_logits[:rows] if kept else np.empty((rows, self._kept_logits.shape[1]), np.float32)
+            )
+            found = _Buffers(self.config, self._weights, count, logits)
+            if kept:
                 self._kept_buffers[count] = found
         return found
 
