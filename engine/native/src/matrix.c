@@ -145,37 +145,25 @@ void panels_multiply(const panel_view *view, const float *x, size_t x_stride, si
 
 static size_t weight_size(tensor_type type) { return type == TENSOR_F32 ? sizeof(float) : sizeof(uint16_t); }
 
-/* An even number, so that two threads have the same to do. */
-size_t product_groups(const matrix *values) {
-    const size_t groups = (values->panels + GROUP_PANELS - 1u) / GROUP_PANELS;
-    return groups <= 1 ? groups : round_up(groups, 2u);
-}
-
-static size_t units_of(const matrix *values) { return (values->panels + UNIT_PANELS - 1u) / UNIT_PANELS; }
-
-static size_t first_panel(const matrix *values, size_t group) {
-    return least(units_of(values) * group / product_groups(values) * UNIT_PANELS, values->panels);
-}
-
-/* The group whose panels from the first one to the one before the next group's first contain `panel`. */
-static size_t group_of(const matrix *values, size_t panel) {
-    return ((panel / UNIT_PANELS + 1u) * product_groups(values) - 1u) / units_of(values);
-}
-
 size_t product_adds(const matrix *values, size_t rows) {
-    return values->depth * LANES * values->panels * rows / most(product_groups(values), 1);
+    return values->depth * LANES * values->panels * rows / values->groups;
 }
 
-size_t product_column(const matrix *values, size_t group) { return first_panel(values, group) * LANES; }
+size_t product_column(const matrix *values, size_t group) { return values->first[group] * LANES; }
 
-/* All rows while the weights of the group are in the cache, in tiles of about equal height. */
+/* Rows of a tile: all tiles of about equal height. */
+static size_t tile_height(size_t rows) {
+    const size_t tiles = (rows + TILE_ROWS - 1u) / TILE_ROWS;
+    return tiles <= 1 ? rows : (rows + tiles - 1u) / tiles;
+}
+
+/* All rows while the weights of the group are in the cache. */
 void product_run(const product *work, size_t group) {
     const matrix *const values = work->values;
-    const size_t panel = first_panel(values, group);
-    const size_t panels = first_panel(values, group + 1u) - panel;
-    const size_t tiles = (work->rows + TILE_ROWS - 1u) / TILE_ROWS;
-    for (size_t part = 0; part < tiles; part++) {
-        const size_t row = work->rows * part / tiles;
+    const size_t panel = values->first[group];
+    const size_t panels = values->first[group + 1u] - panel;
+    const size_t height = tile_height(work->rows);
+    for (size_t row = 0; row < work->rows; row += height) {
         const tile job = {values->type,
                           (const char *)values->weights + panel * values->depth * LANES * weight_size(values->type),
                           LANES,
@@ -186,7 +174,7 @@ void product_run(const product *work, size_t group) {
                           values->bias == NULL ? NULL : values->bias + panel * LANES,
                           work->out + row * work->out_stride + panel * LANES,
                           work->out_stride};
-        multiply_rows(&job, work->rows * (part + 1u) / tiles - row, panels);
+        multiply_rows(&job, least(work->rows - row, height), panels);
     }
 }
 
@@ -197,13 +185,26 @@ static uint16_t stored_half(const tensor *from, uint64_t index) {
     return (uint16_t)(at[0] | (unsigned)at[1] << 8u);
 }
 
+static size_t units_of(const matrix *values) { return (values->panels + UNIT_PANELS - 1u) / UNIT_PANELS; }
+
+/* Cuts the panels into groups: an even number of them, so that two threads have the same to do. */
+static void cut_groups(matrix *to, arena *memory) {
+    const size_t groups = (to->panels + GROUP_PANELS - 1u) / GROUP_PANELS;
+    to->groups = groups <= 1 ? groups : round_up(groups, 2u);
+    to->first = arena_take(memory, (to->groups + 1u) * sizeof(size_t));
+    for (size_t group = 0; group <= to->groups; group++) {
+        to->first[group] = least(units_of(to) * group / to->groups * UNIT_PANELS, to->panels);
+    }
+}
+
 /* Where the weight of an output for input 0 is, and how far it is to that of the next input. A group of panels is stored
  * input by input, so that a product reads the matrix from one end to the other. */
 static size_t output_start(const matrix *values, size_t output, size_t *step) {
     const size_t panel = output / LANES;
-    const size_t group = group_of(values, panel);
-    const size_t first = first_panel(values, group);
-    *step = (first_panel(values, group + 1u) - first) * LANES;
+    /* The last group that begins, by cut_groups, at or before the panel. */
+    const size_t group = ((panel / UNIT_PANELS + 1u) * values->groups - 1u) / units_of(values);
+    const size_t first = values->first[group];
+    *step = (values->first[group + 1u] - first) * LANES;
     return first * values->depth * LANES + (panel - first) * LANES + output % LANES;
 }
 
@@ -234,6 +235,7 @@ void matrix_load(matrix *to, arena *memory, size_t depth, const matrix_part *par
         to->type = parts[index].weights->type == to->type ? to->type : TENSOR_F32;
     }
     to->panels = (to->width + LANES - 1u) / LANES;
+    cut_groups(to, memory);
     to->weights = arena_take(memory, to->panels * LANES * depth * weight_size(to->type));
     for (size_t index = 0; index < count; index++) {
         if (parts[index].bias != NULL) {

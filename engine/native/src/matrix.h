@@ -19,6 +19,8 @@ typedef struct matrix {
     size_t depth;  // inputs
     size_t width;  // outputs
     size_t panels; // of LANES outputs; outputs beyond `width` are zero
+    size_t groups; // of panels
+    size_t *first; // panel of each group, and behind the last group the number of panels
     void *weights;
     float *bias; // per output, padded; NULL: none
 } matrix;
@@ -52,10 +54,8 @@ typedef struct product {
     size_t out_stride;
 } product;
 
-// A product is computed in groups of columns, each by itself: how many there are, the multiply-adds of one, and the column
-// a group begins with, which is also where the one before it ends (a multiple of LANES; the last group ends with a whole
-// panel).
-size_t product_groups(const matrix *values);
+// A product is computed in groups of columns, each by itself: the multiply-adds of one, and the column a group begins with,
+// which is also where the one before it ends (a multiple of LANES; the last group ends with a whole panel).
 size_t product_adds(const matrix *values, size_t rows);
 size_t product_column(const matrix *values, size_t group);
 

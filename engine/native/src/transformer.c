@@ -263,7 +263,7 @@ static void run_attention(pass *work) {
 static void run_normed(pass *work, loop_body body, const float *norm, const matrix *values, size_t matrices) {
     work->norm = norm;
     work->model->norms++;
-    threads_run(work->pool, body, work, product_groups(values),
+    threads_run(work->pool, body, work, values->groups,
                 matrices * product_adds(values, work->rows - work->first));
 }
 
@@ -272,7 +272,7 @@ static void run_projection(pass *work, const matrix *values, const float *x, con
     work->values = values;
     work->x = x;
     work->own_norm = own_norm;
-    threads_run(work->pool, project_share, work, product_groups(values), product_adds(values, work->rows));
+    threads_run(work->pool, project_share, work, values->groups, product_adds(values, work->rows));
     if (own_norm != NULL) {
         threads_run(work->pool, join_share, work, work->rows, work->model->config->hidden * ADDS_TO_JOIN);
     }
