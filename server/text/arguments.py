@@ -9,7 +9,7 @@ escapes survive unchanged. The result is always valid JSON.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,11 +25,29 @@ _PYTHON_TYPES: Mapping[str, tuple[type, ...]] = {
 }
 
 
+_WORDS: Mapping[type, str] = {
+    str: "string",
+    int: "integer",
+    float: "number",
+    bool: "boolean",
+    dict: "object",
+    list: "array",
+    type(None): "null",
+}
+_COMBINED = ("anyOf", "oneOf", "allOf")
+_DEEPEST = 4
+"""References and combinations followed one in another: more than generators write, and an end to circles."""
+_MOST_PARTS = 10_000
+"""The same for all parameters of a tool together, since a reference costs little to write."""
+
+
 @dataclass(frozen=True, slots=True)
 class ToolSignature:
     """What the parser knows of a declared tool.
 
-    `types` maps a parameter to the words of its JSON schema `type`, a parameter without one is left out;
+    `types` maps a parameter to the words of its JSON schema `type`, or of what stands for one: the values of
+    `enum` or `const`, the members of `anyOf`, `oneOf` or `allOf`, what `$ref` names within the same schema. A
+    parameter without any is left out;
     `primary` is the first required parameter, else the first declared one, else None.
     """
 
@@ -49,18 +67,57 @@ class ToolSignature:
             if isinstance(required, list)
             else None
         )
+        declared = _DeclaredTypes(parameters)
         types = {
             key: words
-            for key, words in ((key, _type_words(value)) for key, value in properties.items())
+            for key, words in ((key, declared.of(value)) for key, value in properties.items())
             if words
         }
         return cls(name, types, first_required or next(iter(properties), None))
 
 
-def _type_words(schema: object) -> tuple[str, ...]:
-    declared = schema.get("type") if isinstance(schema, Mapping) else None
-    words = declared if isinstance(declared, list) else [declared]
-    return tuple(word for word in words if isinstance(word, str))
+class _DeclaredTypes:
+    """The types that the parts of one schema declare, each in its order and once."""
+
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self._root = root
+        self._parts_left = _MOST_PARTS
+
+    def of(self, schema: object, depth: int = 0) -> tuple[str, ...]:
+        """The types of one part; none for what is not understood."""
+        if not isinstance(schema, Mapping):
+            return ()
+        declared = schema.get("type")
+        if declared is not None:
+            words = declared if isinstance(declared, list) else [declared]
+            return _distinct(word for word in words if isinstance(word, str))
+        if "const" in schema or isinstance(schema.get("enum"), list):
+            values = [schema["const"]] if "const" in schema else schema["enum"]
+            return _distinct(_WORDS[type(value)] for value in values if type(value) in _WORDS)
+        self._parts_left -= 1
+        if depth == _DEEPEST or self._parts_left < 0:
+            return ()
+        if isinstance(schema.get("$ref"), str):
+            return self.of(_named(schema["$ref"], self._root), depth + 1)
+        members: list[object] = next(
+            (schema[key] for key in _COMBINED if isinstance(schema.get(key), list)), []
+        )
+        return _distinct(word for member in members for word in self.of(member, depth + 1))
+
+
+def _distinct(words: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(words))
+
+
+def _named(reference: str, root: Mapping[str, Any]) -> object:
+    """What a JSON pointer such as `#/$defs/City` names in `root`; None outside it."""
+    start, *steps = reference.split("/")
+    part: object = root if start == "#" else None
+    for step in steps:
+        if not isinstance(part, Mapping):
+            return None
+        part = part.get(step.replace("~1", "/").replace("~0", "~"))
+    return part
 
 
 def argument_json(text: str, types: tuple[str, ...]) -> str:

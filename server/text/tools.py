@@ -15,8 +15,8 @@ the first one prose. Only complete argument pairs count; of a key given twice th
 A last call without closing tag: a half-written closing tag is dropped, then it is a call iff it holds a
 complete pair or is exactly a declared name.
 
-With `salvage` a recognised call without arguments gives the text after its name, freed of argument tags and
-of one pair of parentheses, to the tool's primary parameter.
+With `salvage` a recognised call without arguments gives the text after its name, freed of whole keys, of
+argument tags and of one pair of parentheses, to the tool's primary parameter.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _HEAD_PREFIXES = _proper_prefixes(TAGS)
 _match_name = re.compile(r"[A-Za-z0-9_.\-]*").match
 _match_blanks = re.compile(r"\s*").match
 _find_before_arguments = re.compile("|".join(map(re.escape, TAGS))).search
-_remove_argument_tags = re.compile(r"</?arg_(?:key|value)>").sub
+_remove_argument_tags = re.compile(r"<arg_key>[^<]*</arg_key>|</?arg_(?:key|value)>").sub
 _LONGEST_TAG = len(CLOSE)
 
 # An opening tag that is a call, or may become one with more input: for any name when the group `strict`

@@ -312,6 +312,7 @@ def test_salvage_gives_a_bare_body_to_the_first_required_parameter(
 ) -> None:
     assert split(["<tool_call>f(Rome)</tool_call>"], salvage) == ("", [("f", arguments)])
     assert split(["<tool_call>f <arg_value>Rome</tool_call>"], salvage) == ("", [("f", arguments)])
+    assert split(["<tool_call>f<arg_key>x</arg_key>Rome</tool_call>"], salvage) == ("", [("f", arguments)])
 
 
 def test_salvage_never_touches_a_call_with_arguments_or_without_a_body() -> None:
