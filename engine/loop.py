@@ -158,7 +158,9 @@ class EngineLoop:
         if len(prompt) > limit:
             raise Refused(WireError.CONTEXT_EXCEEDED, str(len(prompt)), str(limit))
         try:
-            chooser = self._model.chooser(command.id, command.temperature, command.top_p, command.extra)
+            chooser = self._model.chooser(
+                command.id, prompt, command.temperature, command.top_p, command.extra
+            )
         except InvalidGrammar as error:
             self._log(f"request {command.id}: invalid grammar: {error}")
             raise Refused(WireError.BAD_REQUEST) from None

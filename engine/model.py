@@ -100,8 +100,12 @@ class Model(Protocol):
         """The bytes a token stands for."""
         ...
 
-    def chooser(self, request: int, temperature: float, top_p: float, grammar: bytes) -> Chooser:
-        """A chooser for one request; an empty grammar is none. Raises InvalidGrammar."""
+    def chooser(
+        self, request: int, prompt: Sequence[int], temperature: float, top_p: float, grammar: bytes
+    ) -> Chooser:
+        """A chooser for one request; an empty grammar is none. After a prompt that ends inside a reasoning
+        the grammar holds from the reasoning's end on. Raises InvalidGrammar.
+        """
         ...
 
     def begin(self, slot: int, prompt: Sequence[int], *, reuse: bool) -> int:

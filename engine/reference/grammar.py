@@ -2,14 +2,15 @@
 
 A grammar text is a JSON Schema (a JSON object or a boolean), a GBNF grammar, or a Lark grammar. A constraint
 that was built allows only tokens that keep the text a prefix of the language; the model may end its turn
-exactly where the text is complete.
+exactly where the text is complete. After a prompt that ends with the tag that opens a reasoning, the text is
+what follows the reasoning.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from llguidance import LLMatcher, LLTokenizer, TokenizerWrapper
@@ -17,6 +18,9 @@ from llguidance.gbnf_to_lark import any_to_lark
 from numpy.typing import NDArray
 
 from engine.reference.kernels import Floats
+
+OPENS_REASONING = "<think>"
+CLOSES_REASONING = "</think>"
 
 
 class GrammarError(ValueError):
@@ -60,7 +64,7 @@ class GrammarCompiler:
         self._size = len(pieces)
         self._tokenizer: Any = None
 
-    def compile(self, text: bytes) -> Constraint:
+    def compile(self, text: bytes) -> GrammarConstraint:
         """The constraint of a grammar text; raises GrammarError when it is not a valid grammar."""
         if not self._end_tokens:
             raise GrammarError("the model has no end token")
@@ -72,7 +76,7 @@ class GrammarCompiler:
         matcher = LLMatcher(self._tokenizer, grammar, log_level=0)
         if matcher.is_error():
             raise GrammarError(matcher.get_error())
-        return Constraint(matcher, self._size)
+        return GrammarConstraint(matcher, self._size)
 
 
 def grammar_source(text: bytes) -> str:
@@ -96,7 +100,19 @@ def grammar_source(text: bytes) -> str:
         raise GrammarError(str(error)) from None
 
 
-class Constraint:
+class Constraint(Protocol):
+    """What may be chosen next in one request."""
+
+    def restrict(self, logits: Floats) -> Floats:
+        """A copy of logits (vocabulary,) with every token that may not come next at -inf."""
+        ...
+
+    def accept(self, token: int) -> bool:
+        """Move on by a chosen token; True when nothing but the end of the turn may follow."""
+        ...
+
+
+class GrammarConstraint:
     """The state of one request's grammar."""
 
     def __init__(self, matcher: Any, vocabulary: int) -> None:
@@ -104,7 +120,7 @@ class Constraint:
         self._vocabulary = vocabulary
 
     def restrict(self, logits: Floats) -> Floats:
-        """A copy of logits (vocabulary,) with every token that may not come next at -inf."""
+        """Raises GrammarError when no token may come next."""
         bits = np.frombuffer(self._matcher.compute_bitmask(), dtype=np.uint8)
         allowed: NDArray[np.uint8] = np.unpackbits(bits, bitorder="little")[: self._vocabulary]
         if not allowed.any():
@@ -112,7 +128,34 @@ class Constraint:
         return np.where(allowed.view(np.bool_), logits, np.float32(-np.inf))
 
     def accept(self, token: int) -> bool:
-        """Move on by a chosen token; True when nothing but the end of the turn may follow."""
+        """Raises GrammarError when the token was not allowed."""
         if not self._matcher.consume_token(token):
             raise GrammarError(self._matcher.get_error())
         return bool(self._matcher.is_stopped())
+
+
+class AfterReasoning:
+    """A constraint that holds from the token after `close` on. Until then any token may come but those that
+    end the turn: an answer without its constrained part would be none.
+    """
+
+    def __init__(self, constraint: Constraint, close: int, end_tokens: frozenset[int]) -> None:
+        self._constraint = constraint
+        self._close = close
+        self._end_tokens = sorted(end_tokens)
+        self._reasoning = True
+
+    def restrict(self, logits: Floats) -> Floats:
+        """The end tokens are masked during the reasoning."""
+        if not self._reasoning:
+            return self._constraint.restrict(logits)
+        masked = logits.copy()
+        masked[self._end_tokens] = -np.inf
+        return masked
+
+    def accept(self, token: int) -> bool:
+        """The reasoning's own tokens, its close included, complete nothing."""
+        if not self._reasoning:
+            return self._constraint.accept(token)
+        self._reasoning = token != self._close
+        return False

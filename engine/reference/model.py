@@ -18,7 +18,14 @@ from engine.reference.cache import Snapshot
 from engine.reference.checkpoint import Checkpoint
 from engine.reference.config import load_config
 from engine.reference.errors import LaunchError
-from engine.reference.grammar import Constraint, GrammarCompiler, GrammarError
+from engine.reference.grammar import (
+    CLOSES_REASONING,
+    OPENS_REASONING,
+    AfterReasoning,
+    Constraint,
+    GrammarCompiler,
+    GrammarError,
+)
 from engine.reference.kernels import Floats, Tiling
 from engine.reference.sampling import Sampler, token_numbers
 from engine.reference.tokenizer import TextTokenizer
@@ -102,13 +109,24 @@ class ReferenceModel:
         """The bytes of a token."""
         return self._tokenizer.piece(token)
 
-    def chooser(self, request: int, temperature: float, top_p: float, grammar: bytes) -> ReferenceChooser:
+    def chooser(
+        self, request: int, prompt: Sequence[int], temperature: float, top_p: float, grammar: bytes
+    ) -> ReferenceChooser:
         """Sampler and grammar of one request; raises InvalidGrammar."""
         try:
-            constraint = self._grammars.compile(grammar) if grammar else None
+            constraint = self._constraint(grammar, prompt[-1]) if grammar else None
         except GrammarError as error:
             raise InvalidGrammar(str(error)) from None
         return ReferenceChooser(Sampler(temperature, top_p, (self._seed, request)), constraint)
+
+    def _constraint(self, grammar: bytes, last: int) -> Constraint:
+        """The grammar's constraint after a prompt whose last token is `last`; raises GrammarError."""
+        constraint = self._grammars.compile(grammar)
+        added = self._tokenizer.added_tokens
+        close = added.get(CLOSES_REASONING)
+        if close is None or close in self.end_tokens or last != added.get(OPENS_REASONING):
+            return constraint
+        return AfterReasoning(constraint, close, self.end_tokens)
 
     def begin(self, slot: int, prompt: Sequence[int], *, reuse: bool) -> int:
         """Rewind the slot to the longest known beginning of `prompt`: its own history, or the pinned state if

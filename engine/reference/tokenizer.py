@@ -72,6 +72,8 @@ class TextTokenizer:
                 f" {self.vocabulary - 1}"
             )
         self._known = frozenset(words)
+        self.added_tokens = {entry["content"]: token for token, entry in added.items()}
+        """Token ids of the added tokens by their literal texts."""
         convert = _piece_converter(path, description)
         # A normaliser may shorten a text and an unknown token may swallow any length of it: only without both
         # do the tokens' lengths bound that of the text.

@@ -61,6 +61,8 @@ class Recipe:
     spread: float = 1.5
     """Standard deviation of the weights in units of 1/sqrt(fan in)."""
     drop: frozenset[str] = field(default_factory=frozenset)
+    loud: Mapping[str, float] = field(default_factory=dict)
+    """Tokens whose row of lm_head is multiplied, which makes them come up, or stay away, more often."""
 
 
 BASE: Mapping[str, Any] = {
@@ -180,6 +182,8 @@ def random_tensors(recipe: Recipe) -> dict[str, np.ndarray]:
         else:
             values = values * recipe.spread / np.sqrt(shape[-1])
         tensors[name] = values.astype(np.float32)
+    for token, factor in recipe.loud.items():
+        tensors["lm_head.weight"][build_tokenizer().token_to_id(token)] *= np.float32(factor)
     return {name: values for name, values in tensors.items() if name not in recipe.drop}
 
 

@@ -40,8 +40,8 @@ def generate(
     model: ReferenceModel, request: int, temperature: float, grammar: bytes, limit: int = 400
 ) -> bytes:
     """Sampled text of one request, to its end."""
-    chooser = model.chooser(request, temperature, 1.0, grammar)
     prompt = model.encode("<|user|>json<|assistant|>")
+    chooser = model.chooser(request, prompt, temperature, 1.0, grammar)
     reused = model.begin(0, prompt, reuse=True)
     row = model.prefill(0, prompt[reused:], every_position=False)[-1]
     text = b""
@@ -222,7 +222,7 @@ def test_text_stays_in_the_language(model: ReferenceModel, grammar: str, languag
 )
 def test_invalid_grammars_are_refused(model: ReferenceModel, grammar: bytes) -> None:
     with pytest.raises(InvalidGrammar):
-        model.chooser(1, 0.0, 1.0, grammar)
+        model.chooser(1, [0], 0.0, 1.0, grammar)
 
 
 def test_model_ends_are_the_checkpoints(model: ReferenceModel) -> None:

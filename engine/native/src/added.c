@@ -70,6 +70,16 @@ bool added_tokens_strip(const added_tokens *list) {
     return strip;
 }
 
+uint32_t added_tokens_find(const added_tokens *list, const char *text) {
+    const size_t size = strlen(text);
+    for (size_t index = 0; index < list->count; index++) {
+        if (list->tokens[index].size == size && memcmp(list->tokens[index].text, text, size) == 0) {
+            return list->tokens[index].token;
+        }
+    }
+    return NO_TOKEN;
+}
+
 static const added_token *longest_at(const added_tokens *list, const char *text, size_t size) {
     const unsigned char byte = (unsigned char)text[0];
     for (size_t index = list->first[byte]; index < list->first[byte + 1u]; index++) {

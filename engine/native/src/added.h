@@ -24,6 +24,9 @@ typedef struct added_tokens {
     size_t first[257]; // where the tokens of each first byte begin
 } added_tokens;
 
+// Token of exactly this text, or NO_TOKEN.
+uint32_t added_tokens_find(const added_tokens *list, const char *text);
+
 // What is done with each part of a text: a token, or (with NO_TOKEN) text that is not empty.
 typedef void (*part_taker)(void *context, const char *text, size_t size, uint32_t token);
 

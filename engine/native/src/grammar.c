@@ -11,6 +11,9 @@
 #include "schema.h"
 #include "utf8.h"
 
+#define OPENS_REASONING "<think>"
+#define CLOSES_REASONING "</think>"
+
 // A token as the mask looks at it: its bytes, and how many of them are those of the token before.
 typedef struct word {
     const char *data;
@@ -26,6 +29,9 @@ struct grammar_words {
     size_t count;
     size_t longest;
     size_t mask_words;
+    uint32_t opens;      // the tags of a reasoning, or NO_TOKEN when the tokenizer has not both
+    uint32_t closes;
+    uint64_t *reasoning; // what may come within one: all but the ends of a turn
 };
 
 struct grammar {
@@ -36,6 +42,7 @@ struct grammar {
     stack_set path;  // stacks after each byte of the word being looked at, one behind the other
     size_t *offsets; // where in `path` those of each length begin
     uint64_t *allowed;
+    bool reasons; // the text has not begun
 };
 
 static int by_bytes(const void *left, const void *right) {
@@ -46,6 +53,22 @@ static int by_bytes(const void *left, const void *right) {
         return order;
     }
     return one->size < other->size ? -1 : one->size > other->size;
+}
+
+static void allow(uint64_t *mask, uint32_t token) { mask[token / 64u] |= UINT64_C(1) << token % 64u; }
+
+static void find_reasoning(grammar_words *words) {
+    words->opens = tokenizer_added(words->pieces, OPENS_REASONING);
+    words->closes = tokenizer_added(words->pieces, CLOSES_REASONING);
+    if (words->closes == NO_TOKEN || config_is_end(words->config, words->closes)) {
+        words->opens = NO_TOKEN;
+    }
+    words->reasoning = allocate(words->mask_words, sizeof(uint64_t));
+    for (uint32_t token = 0; token < words->config->vocabulary; token++) {
+        if (!config_is_end(words->config, token)) {
+            allow(words->reasoning, token);
+        }
+    }
 }
 
 /* Special tokens are no text, so no grammar allows one. */
@@ -70,10 +93,12 @@ grammar_words *grammar_words_open(const tokenizer *tokens, const model_config *c
             now->shared++;
         }
     }
+    find_reasoning(made);
     return made;
 }
 
 void grammar_words_close(grammar_words *words) {
+    free(words->reasoning);
     free(words->words);
     free(words);
 }
@@ -107,11 +132,13 @@ static bool check_rules(grammar *state) {
     return true;
 }
 
-grammar *grammar_open(grammar_words *words, const char *text, size_t text_size, char *fault, size_t size) {
+grammar *grammar_open(grammar_words *words, const char *text, size_t text_size, uint32_t last, char *fault,
+                      size_t size) {
     grammar *state = allocate(1, sizeof *state);
     uint32_t root = 0;
     bool good;
     state->words = words;
+    state->reasons = words->opens != NO_TOKEN && last == words->opens;
     rules_open(&state->grammar);
     good = words->config->end_token_count != 0 || rules_fail(&state->grammar, "the model has no end token");
     good = good && read_grammar(state, text, text_size, &root) && state->grammar.fault == NULL;
@@ -174,12 +201,13 @@ static void begin_path(grammar *state) {
     state->offsets[1] = state->path.count;
 }
 
-static void allow(grammar *state, uint32_t token) { state->allowed[token / 64u] |= UINT64_C(1) << token % 64u; }
-
 const uint64_t *grammar_allowed(grammar *state) {
     const grammar_words *const words = state->words;
     bool any = false;
     size_t reach = 0; // how many bytes of the word before could be read
+    if (state->reasons) {
+        return words->reasoning;
+    }
     memset(state->allowed, 0, words->mask_words * sizeof(uint64_t));
     begin_path(state);
     for (size_t index = 0; index < words->count; index++) {
@@ -189,13 +217,13 @@ const uint64_t *grammar_allowed(grammar *state) {
         }
         reach = follow(state, now->data, now->size, now->shared);
         if (reach == now->size) {
-            allow(state, now->token);
+            allow(state->allowed, now->token);
             any = true;
         }
     }
     if (may_end(state)) {
         for (size_t index = 0; index < words->config->end_token_count; index++) {
-            allow(state, words->config->end_tokens[index]);
+            allow(state->allowed, words->config->end_tokens[index]);
             any = true;
         }
     }
@@ -204,6 +232,10 @@ const uint64_t *grammar_allowed(grammar *state) {
 
 bool grammar_accept(grammar *state, uint32_t token) {
     const token_piece *const piece = tokenizer_piece(state->words->pieces, token);
+    if (state->reasons) {
+        state->reasons = token != state->words->closes;
+        return false;
+    }
     if (config_is_end(state->words->config, token)) {
         return true;
     }

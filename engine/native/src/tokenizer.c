@@ -132,6 +132,11 @@ void tokenizer_require(const tokenizer *words, const uint32_t *tokens, size_t co
 
 const token_piece *tokenizer_piece(const tokenizer *words, uint32_t token) { return &words->words.pieces[token]; }
 
+uint32_t tokenizer_added(const tokenizer *words, const char *text) {
+    const uint32_t token = added_tokens_find(&words->before, text);
+    return token != NO_TOKEN ? token : added_tokens_find(&words->after, text);
+}
+
 size_t tokenizer_longest_piece(const tokenizer *words) {
     size_t longest = 0;
     if (words->normal.composes || words->words.unknown != NO_TOKEN || !pretokenizer_keeps_all(words->cutter) ||

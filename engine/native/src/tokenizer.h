@@ -34,6 +34,9 @@ void tokenizer_encode(tokenizer *words, const char *text, size_t size, token_lis
 // The bytes of a token; empty for an id of the model that the tokenizer does not know.
 const token_piece *tokenizer_piece(const tokenizer *words, uint32_t token);
 
+// The added token of exactly this text, or NO_TOKEN.
+uint32_t tokenizer_added(const tokenizer *words, const char *text);
+
 // Most bytes of a text that become one token; 0 where that has no bound.
 size_t tokenizer_longest_piece(const tokenizer *words);
 
