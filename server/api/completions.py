@@ -40,6 +40,7 @@ from server.sse import DONE, EventFrame, compact_json, event, hole
 from server.text.pieces import ContentDelta, Piece
 from server.text.pipeline import Pipeline
 from server.wire.events import Submission, WireFailure
+from server.wire.refused import GRAMMAR_PARAM
 
 ENDPOINT = "POST /v1/completions"
 
@@ -246,9 +247,9 @@ def attributed(error: ApiError, index: int) -> ApiError:
     """The error of a batch whose member ``index`` failed with ``error`` (http.md §7).
 
     A client's fault names the member; a typed fault of the server says it in its message; an unnamed
-    failure stays as it is.
+    failure stays as it is, and so does the fault of a grammar, which is no member's: all have the same.
     """
-    if error.name == errors.engine_error().name:
+    if error.name == errors.engine_error().name or error.param == GRAMMAR_PARAM:
         return error
     member = prompts.member_param(index)
     param = member if error.status < 500 else error.param

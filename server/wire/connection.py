@@ -36,6 +36,7 @@ from server.wire.events import (
 )
 from server.wire.inflight import InFlight, Request
 from server.wire.outgoing import Outgoing, write_failure
+from server.wire.refused import refusal
 
 log = logging.getLogger(__name__)
 
@@ -329,12 +330,8 @@ class Connection:
             return
         request.walk_frame(frame.KIND, self._now)
         if request.failure is None and request.state is RequestState.FAILED:
-            submission = request.submission
-            error = errors.join_wire_error(
-                frame.words, ids=submission.ids, prompt_param=submission.prompt_param
-            )
             reason = f"the engine answered ERROR {' '.join(frame.words)[:EXCERPT]}"
-            request.failure = caused(error if error is not None else errors.engine_error(), reason)
+            request.failure = caused(refusal(frame.words, request.submission), reason)
         self._end(request)
 
     def _on_unattributed_error(self, frame: frames.Error) -> None:

@@ -190,6 +190,25 @@ def test_errors_of_the_engine_become_errors_of_the_api(
     assert sink.names == ["failure"]
 
 
+@pytest.mark.parametrize(
+    ("words", "ids", "expected"),
+    [
+        (b"BAD_REQUEST", False, (400, "invalid_value", "response_format")),
+        (b"BAD_REQUEST", True, (400, "invalid_value", "prompt[3]")),
+        (b"CONTEXT_EXCEEDED 8321 4094", False, (400, "context_length_exceeded", "prompt[3]")),
+        (b"BAD_FRAME", False, (500, "engine_error", None)),
+        (b"BAD_REQUESTS", False, (500, "engine_error", None)),
+    ],
+)
+def test_a_bad_request_with_a_grammar_means_the_grammar_where_there_are_no_ids(
+    wire: Any, words: bytes, ids: bool, expected: tuple[int, str, str | None]
+) -> None:
+    _, sink = wire.submit(b"1", ids=ids, extra=b"root", prompt_param="prompt[3]")
+    wire.feed(b"ERROR 1 %s\n" % words)
+    error = sink.wait().calls[-1][1]
+    assert (error.status, error.name, error.param) == expected
+
+
 def test_an_error_after_text_is_one_failure(wire: Any) -> None:
     _, sink = wire.submit()
     wire.feed(b"ACCEPT 1 1\nDATA 1 1\na\nERROR 1 SLOT_BUSY\nDATA 1 1\nb\n")
