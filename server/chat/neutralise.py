@@ -8,17 +8,14 @@ tokenizer normalisation joins the parts again. A control token of a single chara
 Guarantees: the result spells no control token, also where control tokens overlap; text that spells none is
 unchanged.
 
-Control tokens are the tokenizer's added tokens, other than words and blanks that were merely added to the
-vocabulary, and the markers of the family's template. All text of a client is treated: content, reasoning and
-calls that are replayed, tool declarations.
+Control tokens are those of the tokenizer (`special_tokens`) and the markers of the family's template. All
+text of a client is treated: content, reasoning and calls that are replayed, tool declarations.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 from server.json_values import rewritten
@@ -71,19 +68,3 @@ class Neutraliser:
 
     def _leaf(self, leaf: Any) -> Any:
         return self.text(leaf) if isinstance(leaf, str) else leaf
-
-
-def control_tokens(tokenizer: Path) -> frozenset[str]:
-    """The control tokens named in a `tokenizer.json`: its added tokens that are special or not merely words
-    or blanks. An absent or unreadable file names none."""
-    try:
-        added = json.loads(tokenizer.read_bytes())["added_tokens"]
-        return frozenset(
-            token["content"] for token in added if token.get("special") or _is_markup(token["content"])
-        )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return frozenset()
-
-
-def _is_markup(token: str) -> bool:
-    return not token.isspace() and not token.replace(" ", "").isalnum()

@@ -20,9 +20,10 @@ from jinja2.environment import Template
 from generated import errors, families
 from server.chat.builtin import BUILTIN
 from server.chat.messages import Message, ReplayedCall, plain_text
-from server.chat.neutralise import Neutraliser, control_tokens
+from server.chat.neutralise import Neutraliser
 from server.chat.policy import ThinkingMode
 from server.chat.sandbox import ChatSandbox, TemplateFailure, TemplateRefusal, render
+from server.chat.special_tokens import control_tokens, token_text
 from server.chat.tools import ToolUse
 
 log = logging.getLogger(__name__)
@@ -57,8 +58,8 @@ class ChatRenderer:
 
     @classmethod
     def load(cls, directory: Path | None, family: families.Family) -> ChatRenderer:
-        """Read `chat_template.jinja`, `tokenizer_config.json` and `tokenizer.json` of a model directory, as
-        far as they exist. Raises TemplateFailure when a template is there and cannot be used."""
+        """Read `chat_template.jinja` and the tokenizer's files of a model directory, as far as they exist.
+        Raises TemplateFailure when a template is there and cannot be used."""
         if directory is None:
             return cls(family)
         config = _tokenizer_config(directory)
@@ -66,7 +67,7 @@ class ChatRenderer:
             family,
             _own_templates(directory, config),
             _token_variables(config),
-            control_tokens(directory / "tokenizer.json"),
+            control_tokens(directory, config),
         )
 
     @property
@@ -187,10 +188,5 @@ def _own_templates(directory: Path, config: Mapping[str, Any]) -> dict[str, str]
 
 def _token_variables(config: Mapping[str, Any]) -> dict[str, str]:
     """Special tokens by the names templates know; each is a string or an object with `content`."""
-    variables = {}
-    for name in _TOKEN_VARIABLES:
-        token = config.get(name)
-        token = token.get("content") if isinstance(token, dict) else token
-        if isinstance(token, str):
-            variables[name] = token
-    return variables
+    named = {name: config[name] for name in _TOKEN_VARIABLES if isinstance(config.get(name), (str, dict))}
+    return {name: token_text(token) for name, token in named.items()}

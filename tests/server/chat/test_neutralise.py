@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,8 @@ from generated import limits
 from generated.families import FAMILIES
 from server.chat import ChatRenderer, choose_tools, read_messages, read_tools, resolve_thinking
 from server.chat.builtin import CHATML_MARKERS, GLM_MARKERS
-from server.chat.neutralise import Neutraliser, control_tokens
+from server.chat.neutralise import Neutraliser
+from server.chat.special_tokens import control_tokens
 
 GLM = FAMILIES["glm"]
 SPECIAL = [
@@ -67,7 +67,7 @@ class Subject:
     def __init__(self, directory: Path) -> None:
         self.tokenizer = Tokenizer.from_file(str(directory / "tokenizer.json"))
         self.renderer = ChatRenderer.load(directory, GLM)
-        self.control = control_tokens(directory / "tokenizer.json")
+        self.control = control_tokens(directory, {})
         added = self.tokenizer.get_added_tokens_decoder()
         self._names = {
             number: token.content for number, token in added.items() if token.content in self.control
@@ -173,26 +173,6 @@ def test_the_transformation_is_the_documented_one() -> None:
 def test_json_values_are_treated_deeply() -> None:
     safe = Neutraliser(["<s>"])
     assert safe.value({"<s>": ["<s>", 5, None, {"k": "<s>"}]}) == {"< s>": ["< s>", 5, None, {"k": "< s>"}]}
-
-
-def test_words_and_blanks_of_the_vocabulary_are_no_control_tokens(tmp_path: Path) -> None:
-    byte_level_tokenizer().save(str(tmp_path / "tokenizer.json"))
-    assert control_tokens(tmp_path / "tokenizer.json") == frozenset(SPECIAL + TAGS)
-
-
-@pytest.mark.parametrize(
-    "write",
-    [
-        lambda path: None,
-        lambda path: path.write_text("not json"),
-        lambda path: path.write_text("[]"),
-        lambda path: path.write_text('{"added_tokens": [5]}'),
-        lambda path: path.write_text('{"added_tokens": [{}]}'),
-    ],
-)
-def test_a_tokenizer_that_cannot_be_read_names_none(tmp_path: Path, write: Callable[[Path], object]) -> None:
-    write(tmp_path / "tokenizer.json")
-    assert control_tokens(tmp_path / "tokenizer.json") == frozenset()
 
 
 def test_without_a_tokenizer_the_familys_markers_are_broken() -> None:
