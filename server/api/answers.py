@@ -8,7 +8,7 @@ from generated.frames import Done
 
 
 class Usage(NamedTuple):
-    """Tokens of a request; an engine that does not count the prompt's counts as 0 (wire.md §3, DONE)."""
+    """Tokens of a request; a prompt that the engine has not counted counts as 0 (wire.md §3)."""
 
     prompt: int
     completion: int
@@ -27,6 +27,10 @@ class Usage(NamedTuple):
         }
 
 
-def usage_of(done: Done) -> Usage:
-    """What DONE counted."""
-    return Usage(done.prompt_tokens or 0, done.completion_tokens)
+def usage_of(done: Done, accepted: int | None) -> Usage:
+    """What DONE counted, and what ACCEPT did where DONE does not say how long the prompt was.
+
+    ``accepted`` is ACCEPT's number, None without one.
+    """
+    prompt = accepted if done.prompt_tokens is None else done.prompt_tokens
+    return Usage(prompt or 0, done.completion_tokens)

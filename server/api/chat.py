@@ -7,7 +7,7 @@ import time
 from generated import http
 from generated.frames import Done
 from server.api.admission import holding_slot, wait_ms, when_admitted
-from server.api.answers import usage_of
+from server.api.answers import Usage
 from server.api.chat_scores import content_texts
 from server.api.checks import (
     Order,
@@ -99,7 +99,7 @@ class Chat:
     def _respond(
         self, exchange: Exchange, request: _ChatRequest, run: Gathered, done: Done, queue_wait: int
     ) -> None:
-        usage = usage_of(done)
+        usage = run.usage(done)
         exchange.note(prompt_tokens=usage.prompt, completion_tokens=usage.completion)
         head = {
             "id": new_id(http.CHAT_COMPLETION_ID),
@@ -200,7 +200,7 @@ class _ChatStream:
         """A delta that adds nothing, or a dot where the operator wants one."""
         return self._events.keepalive(self._visible_keepalive)
 
-    def closing(self, done: Done, pipeline: Pipeline) -> bytes:
+    def closing(self, usage: Usage, pipeline: Pipeline) -> bytes:
         """The reason, the totals if they were asked for, and the end mark."""
         outcome = answer_outcome(pipeline, self._stops_from_client)
-        return self._events.closing(outcome, usage_of(done).openai())
+        return self._events.closing(outcome, usage.openai())

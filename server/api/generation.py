@@ -17,6 +17,7 @@ from generated import errors, http
 from generated.errors import ApiError
 from generated.frames import Data, Done, Echo, Tool
 from server.api.admission import wait_ms
+from server.api.answers import Usage, usage_of
 from server.api.keepalive import KeepaliveTimer
 from server.api.refusal import refuse
 from server.http.exchange import ClientGone, Exchange, ResponseStream
@@ -40,6 +41,7 @@ class EngineRun:
         self._handle: RequestHandle | None = None
         self._wants_stop = False
         self._wants_cancel = False
+        self._accepted: int | None = None
 
     def start(self, engine: EngineClient, submission: Submission) -> None:
         """Submit. Frames may arrive before this returns."""
@@ -76,8 +78,13 @@ class EngineRun:
             "%s failed with %s: %s", self._request_id, error.code or error.type, reason,
         )  # fmt: skip
 
+    def usage(self, done: Done) -> Usage:
+        """What the engine counted; ``done`` is the frame that ended the generation."""
+        return usage_of(done, self._accepted)
+
     def on_accept(self, prompt_tokens: int | None) -> None:
         """See :class:`server.wire.Sink`; so are the methods below."""
+        self._accepted = prompt_tokens
 
     def on_echo(self, frames: list[Echo]) -> None: ...
 
@@ -296,7 +303,7 @@ class StreamDialect(Protocol):
     def keepalive(self) -> bytes:
         """One event that changes nothing."""
 
-    def closing(self, done: Done, pipeline: Pipeline) -> bytes:
+    def closing(self, usage: Usage, pipeline: Pipeline) -> bytes:
         """The last events; the pipeline is finished."""
 
 
@@ -332,6 +339,7 @@ class Streamed(EngineRun):
         launch(self, self._exchange, self._admission, engine, submission)
 
     def on_accept(self, prompt_tokens: int | None) -> None:
+        super().on_accept(prompt_tokens)
         if prompt_tokens is not None:
             self._exchange.note(prompt_tokens=prompt_tokens)
         waited = str(wait_ms(self._admission))
@@ -383,7 +391,7 @@ class Streamed(EngineRun):
         event = self._dialect.piece
         try:
             pieces = self._pipeline.finish(length_limited=bool(done.length_limited))
-            last = [*map(event, pieces), self._dialect.closing(done, self._pipeline)]
+            last = [*map(event, pieces), self._dialect.closing(self.usage(done), self._pipeline)]
         except Exception:
             self._give_up()
             return

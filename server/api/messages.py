@@ -7,7 +7,7 @@ from typing import Any
 from generated import http
 from generated.frames import Done
 from server.api.admission import wait_ms, when_admitted
-from server.api.answers import usage_of
+from server.api.answers import Usage
 from server.api.checks import Order, Values, field_environment, require_model, wanted_slot
 from server.api.gateway import Gateway
 from server.api.generation import Gathered, Parked, Streamed
@@ -91,7 +91,7 @@ class Messages:
             return Streamed(exchange, admission, request.pipeline(), dialect, gateway.keepalive)
 
         def answer(run: Gathered, done: Done) -> None:
-            usage = usage_of(done)
+            usage = run.usage(done)
             exchange.note(prompt_tokens=usage.prompt, completion_tokens=usage.completion)
             headers = [*JSON_HEADERS, (http.X_COLIBRI_QUEUE_WAIT_MS_HEADER, str(wait_ms(admission)))]
             exchange.respond(200, headers, compact_json(request.message(run, done, gateway.model.id)))
@@ -188,7 +188,7 @@ class _MessageRequest:
         answer = Answer(tools=self.offers_tools, call_id=http.ANTHROPIC_TOOL_CALL_ID)
         for piece in run.pieces():
             answer.add(piece)
-        usage = usage_of(done)
+        usage = run.usage(done)
         outcome = answer_outcome(run.pipeline, self.stop.from_client)
         return {
             "id": new_id(http.ANTHROPIC_MESSAGE_ID),
@@ -235,7 +235,7 @@ class _MessageStream:
         """ping."""
         return self._events.keepalive()
 
-    def closing(self, done: Done, pipeline: Pipeline) -> bytes:
+    def closing(self, usage: Usage, pipeline: Pipeline) -> bytes:
         """The end of the open block, message_delta and message_stop."""
         outcome = answer_outcome(pipeline, self._request.stop.from_client)
-        return self._events.closing(outcome, pipeline.stop_sequence, done.completion_tokens)
+        return self._events.closing(outcome, pipeline.stop_sequence, usage.completion)
