@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from typing import Any
 
+import jsonschema
 import pytest
 
 PROMPTS = ["2 + 2 =", "The capital of France is", "a", "2 + 2 ="]
@@ -179,6 +181,28 @@ def test_section_11_a_schema_is_kept_by_the_answer(real_gateway: Any) -> None:
     wanted = {"type": "json_schema", "json_schema": {"name": "n", "schema": schema}}
     answer = real_gateway.chat("give me a number", response_format=wanted, temperature=0, max_tokens=64)
     assert answer.json["choices"][0]["message"]["content"].replace(" ", "") in ('{"n":1}', '{"n":2}')
+
+
+def test_section_11_with_thinking_the_reasoning_comes_first_and_the_answer_keeps_the_schema(
+    real_gateway: Any,
+) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"answer": {"type": "integer", "minimum": 0, "maximum": 99}},
+        "required": ["answer"],
+        "additionalProperties": False,
+    }
+    wanted = {"type": "json_schema", "json_schema": {"name": "sum", "schema": schema}}
+    fields = {"enable_thinking": True, "response_format": wanted, "temperature": 0, "max_tokens": 256}
+    whole = real_gateway.chat("what is 2 + 2?", **fields).json["choices"][0]
+    assert whole["finish_reason"] == "stop"
+    assert whole["message"]["reasoning_content"].strip()
+    jsonschema.validate(json.loads(whole["message"]["content"]), schema)
+    *chunks, last = real_gateway.chat("what is 2 + 2?", stream=True, **fields).events
+    deltas = [chunk["choices"][0]["delta"] for chunk in chunks]
+    for part in ("reasoning_content", "content"):
+        assert "".join(delta.get(part) or "" for delta in deltas) == whole["message"][part]
+    assert last == "[DONE]"
 
 
 def test_streams_on_two_slots_run_side_by_side(real_gateway: Any) -> None:
