@@ -1,8 +1,9 @@
 """The stream of a Messages answer, event by event (http.md §16).
 
 Guarantees: one block is open at a time and indices run 0, 1, 2 without gaps; a thinking block comes first
-when thinking is on and ends with one signature; no text block is empty or, with tools, blank; the order is
-message_start, blocks, message_delta, message_stop.
+when thinking is on and ends with one signature; no text block is empty or, with tools, blank; the text of
+all blocks together is that of the JSON answer, which is trimmed with tools; the order is message_start,
+blocks, message_delta, message_stop.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ class MessageEvents:
         "_model",
         "_open",
         "_reasoning",
+        "_spoken",
         "_text_frame",
         "_thinking",
         "_thinking_frame",
@@ -35,7 +37,7 @@ class MessageEvents:
     )
 
     def __init__(self, *, identifier: str, model: str, thinking: bool, tools: bool) -> None:
-        """`thinking`: reasoning is on; `tools`: calls are parsed, blank text between blocks is dropped."""
+        """`thinking`: reasoning is on; `tools`: calls are parsed, blanks wait for text behind them."""
         self._identifier = identifier
         self._model = model
         self._thinking = thinking
@@ -43,6 +45,7 @@ class MessageEvents:
         self._index = 0
         self._open: Literal["", "thinking", "text"] = ""
         self._blank: list[str] = []
+        self._spoken = False  # with tools: some text that is not blank has gone out
         self._reasoning: list[str] = []
         self._thinking_frame = self._frame_of("thinking_delta", "thinking")
         self._text_frame = self._frame_of("text_delta", "text")
@@ -99,21 +102,35 @@ class MessageEvents:
         return opened + self._thinking_frame.fill(text)
 
     def _text(self, text: str) -> bytes:
+        if self._tools:
+            text = self._between_blanks(text)
+            if not text:
+                return b""
         if self._open == "text":
             return self._text_frame.fill(text)
-        if self._tools and text.isspace():
-            self._blank.append(text)
-            return b""
-        if self._blank:
-            text = "".join(self._blank) + text
-            self._blank.clear()
         opened = self._before_answer() + self._close() + self._start({"type": "text", "text": ""})
         self._open = "text"
         self._text_frame = self._frame_of("text_delta", "text")
-        return opened + self._text(text)
+        return opened + self._text_frame.fill(text)
+
+    def _between_blanks(self, text: str) -> str:
+        """What of the text so far is known to stay when all of it is trimmed.
+
+        Blanks before the first text are dropped. Later ones wait for more text, behind calls too: where none
+        comes they are the end of the answer.
+        """
+        kept = text.rstrip()
+        if not kept:
+            if self._spoken:
+                self._blank.append(text)
+            return ""
+        blank = text[len(kept) :]
+        kept = "".join(self._blank) + kept if self._spoken else kept.lstrip()
+        self._spoken = True
+        self._blank = [blank] if blank else []
+        return kept
 
     def _call(self, call: ToolCall) -> bytes:
-        self._blank.clear()
         block = {"type": "tool_use", "id": new_id(ANTHROPIC_TOOL_CALL_ID), "name": call.name, "input": {}}
         events = self._before_answer() + self._close() + self._start(block)
         events += self._delta({"type": "input_json_delta", "partial_json": call.arguments})

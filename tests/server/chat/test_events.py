@@ -7,6 +7,8 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from generated.http import ANTHROPIC_TOOL_CALL_ID, TOOL_CALL_ID
 from server.chat import Answer, ChatEvents, MessageEvents, anthropic_content, chat_message
@@ -244,9 +246,37 @@ def test_b100_blank_text_between_blocks_opens_no_block_when_tools_are_on() -> No
     assert [
         opening["type"] for _, opening, _ in blocks(message_stream(pieces, thinking=True, tools=True))
     ] == ["thinking", "tool_use"]
-    kept = message_stream([ContentDelta("\n"), ContentDelta(" a")], tools=True)
-    assert [text for _, _, text in blocks(kept)] == ["\n a"]
+    kept = message_stream([ContentDelta("\n"), ContentDelta(" a"), ContentDelta("b \n")], tools=True)
+    assert [text for _, _, text in blocks(kept)] == ["ab"], "the JSON form is trimmed as well"
     assert [text for _, _, text in blocks(message_stream([ContentDelta("\n")]))] == ["\n"]
+
+
+def test_section_15_blanks_between_two_calls_go_in_front_of_the_text_behind_them() -> None:
+    call = ToolCall("f", "{}")
+    pieces: list[Piece] = [ContentDelta("é "), call, ContentDelta("\u2028"), call, ContentDelta("\né\n")]
+    streamed = [
+        text for _, opening, text in blocks(message_stream(pieces, tools=True)) if opening["type"] == "text"
+    ]
+    assert streamed == ["é", " \u2028\né"]
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.text("a \n\u2028\x1cé", min_size=1, max_size=4).map(ContentDelta),
+            st.just(ToolCall("f", "{}")),
+        ),
+        max_size=8,
+    ),
+    st.booleans(),
+)
+def test_section_15_the_streamed_text_is_the_text_of_the_json_form(pieces: list[Piece], tools: bool) -> None:
+    found = blocks(message_stream(pieces, tools=tools))
+    texts = [text for _, opening, text in found if opening["type"] == "text"]
+    whole = anthropic_content(answered(pieces, tools), False)
+    assert "".join(texts) == "".join(block["text"] for block in whole if block["type"] == "text")
+    assert not any(map(str.isspace, texts)) or not tools
+    assert all(texts)
 
 
 def test_b102_a_call_starts_with_an_empty_input_and_its_joined_fragments_are_json() -> None:
