@@ -94,7 +94,7 @@ class Messages:
             usage = run.usage(done)
             exchange.note(prompt_tokens=usage.prompt, completion_tokens=usage.completion)
             headers = [*JSON_HEADERS, (http.X_COLIBRI_QUEUE_WAIT_MS_HEADER, str(wait_ms(admission)))]
-            exchange.respond(200, headers, compact_json(request.message(run, done, gateway.model.id)))
+            exchange.respond(200, headers, request.message(run, done, gateway.model.id))
 
         return Parked(exchange, admission, request.pipeline, answer)
 
@@ -183,23 +183,26 @@ class _MessageRequest:
             pipeline.stop_sequence if answer_outcome(pipeline, self.stop.from_client) == "sequence" else None
         )
 
-    def message(self, run: Gathered, done: Done, model: str) -> dict[str, Any]:
-        """The JSON answer."""
+    def message(self, run: Gathered, done: Done, model: str) -> list[bytes]:
+        """The JSON answer, in pieces."""
         answer = Answer(tools=self.offers_tools, call_id=http.ANTHROPIC_TOOL_CALL_ID)
         for piece in run.pieces():
             answer.add(piece)
         usage = run.usage(done)
         outcome = answer_outcome(run.pipeline, self.stop.from_client)
-        return {
+        head = {
             "id": new_id(http.ANTHROPIC_MESSAGE_ID),
             "type": "message",
             "role": "assistant",
             "model": model,
-            "content": anthropic_content(answer, self.thinks),
+        }
+        end = {
             "stop_reason": http.FINISH_REASONS[outcome].anthropic,
             "stop_sequence": self.stop_sequence(run.pipeline),
             "usage": {"input_tokens": usage.prompt, "output_tokens": usage.completion},
         }
+        content = anthropic_content(answer, self.thinks)
+        return [compact_json(head)[:-1], b',"content":', content, b",", compact_json(end)[1:]]
 
     def _read_stops(self, values: Values) -> None:
         self._stops = read_stop_sequences(self._body.get("stop_sequences"))

@@ -43,7 +43,7 @@ POST /v1/messages and count_tokens, hooks in the order of the endpoint table::
     events = MessageEvents(identifier=..., model=..., thinking=thinking.on, tools=tool_use.active)
     events.opening(input_tokens)  events.piece(p)  events.keepalive()
     events.closing(outcome, stop_sequence, output_tokens)
-    anthropic_content(answer, thinking.on)          # the content list of the JSON answer
+    anthropic_content(answer, thinking.on)          # the content list of the JSON answer, as bytes
 
 Ids are minted with `new_id(form)` from the forms in `generated.http`. `ChatRenderer.load` raises
 `TemplateFailure` for a template that cannot be used: one line for the operator at start.

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from generated.http import IdForm
 from server.ids import new_id
+from server.sse import compact_json
+from server.strict_json import without_lone_surrogates
 from server.text import ContentDelta, Piece, ReasoningDelta, ToolCall
+
+_STRING_OR_BLANKS: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"|[ \t\r\n]++')
 
 
 class AnsweredCall(NamedTuple):
@@ -43,7 +48,7 @@ class Answer:
         elif isinstance(piece, ReasoningDelta):
             self._reasoning.append(piece.text)
         elif isinstance(piece, ToolCall):
-            self.calls.append(AnsweredCall(new_id(self._call_id), piece.name, piece.arguments))
+            self.calls.append(AnsweredCall(new_id(self._call_id), piece.name, sent_arguments(piece)))
 
     @property
     def content(self) -> str:
@@ -79,20 +84,45 @@ def chat_message(answer: Answer) -> dict[str, Any]:
     return message
 
 
-def anthropic_content(answer: Answer, thinking: bool) -> list[dict[str, Any]]:
-    """`content` of a Messages answer: the thinking block first when thinking is on, a text block unless it is
-    empty, then the tool_use blocks."""
-    blocks: list[dict[str, Any]] = []
+def sent_arguments(call: ToolCall) -> str:
+    """The JSON text of a call's arguments, as every form of answer has it.
+
+    It is the model's own but for halves of surrogate pairs, which it can write as escapes and no client could
+    send back: those are U+FFFD.
+    """
+    return without_lone_surrogates(call.arguments)
+
+
+def anthropic_content(answer: Answer, thinking: bool) -> bytes:
+    """`content` of a Messages answer as JSON: the thinking block first when thinking is on, a text block
+    unless it is empty, then the tool_use blocks.
+
+    Numbers in the input of a call stay as the model wrote them, like those of a stream: not every number of
+    JSON is one of ours.
+    """
+    blocks: list[bytes] = []
     if thinking:
         reasoning = answer.reasoning
-        blocks.append({"type": "thinking", "thinking": reasoning, "signature": thinking_signature(reasoning)})
+        signature = thinking_signature(reasoning)
+        blocks.append(compact_json({"type": "thinking", "thinking": reasoning, "signature": signature}))
     if answer.content:
-        blocks.append({"type": "text", "text": answer.content})
-    blocks.extend(
-        {"type": "tool_use", "id": call.identifier, "name": call.name, "input": json.loads(call.arguments)}
-        for call in answer.calls
-    )
-    return blocks
+        blocks.append(compact_json({"type": "text", "text": answer.content}))
+    for call in answer.calls:
+        head = compact_json({"type": "tool_use", "id": call.identifier, "name": call.name})
+        blocks.append(b'%b,"input":%b}' % (head[:-1], _compacted(call.arguments).encode()))
+    return b"[%b]" % b",".join(blocks)
+
+
+def _compacted(text: str) -> str:
+    """The same JSON without blanks, and with no more escapes than it needs."""
+    return _STRING_OR_BLANKS.sub(_compacted_part, text)
+
+
+def _compacted_part(found: re.Match[str]) -> str:
+    part = found[0]
+    if part[0] != '"':
+        return ""
+    return json.dumps(json.loads(part), ensure_ascii=False) if "\\" in part else part
 
 
 def thinking_signature(reasoning: str) -> str:

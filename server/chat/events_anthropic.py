@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from generated.http import ANTHROPIC_TOOL_CALL_ID, FINISH_REASONS
-from server.chat.answer import thinking_signature
+from server.chat.answer import sent_arguments, thinking_signature
 from server.ids import new_id
 from server.sse import EventFrame, event, hole
 from server.text import ContentDelta, Piece, ReasoningDelta, ToolCall
@@ -133,7 +133,7 @@ class MessageEvents:
     def _call(self, call: ToolCall) -> bytes:
         block = {"type": "tool_use", "id": new_id(ANTHROPIC_TOOL_CALL_ID), "name": call.name, "input": {}}
         events = self._before_answer() + self._close() + self._start(block)
-        events += self._delta({"type": "input_json_delta", "partial_json": call.arguments})
+        events += self._delta({"type": "input_json_delta", "partial_json": sent_arguments(call)})
         return events + self._stop()
 
     def _before_answer(self) -> bytes:

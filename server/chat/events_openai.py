@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from generated.http import FINISH_REASONS, TOOL_CALL_ID
+from server.chat.answer import sent_arguments
 from server.ids import new_id
 from server.sse import DONE, EventFrame, event, hole
 from server.text import ContentDelta, Piece, ReasoningDelta, ToolCall
@@ -69,7 +70,7 @@ class ChatEvents:
             "index": self._calls,
             "id": new_id(TOOL_CALL_ID),
             "type": "function",
-            "function": {"name": call.name, "arguments": call.arguments},
+            "function": {"name": call.name, "arguments": sent_arguments(call)},
         }
         self._calls += 1
         return event(self._chunk({"tool_calls": [delta]}))

@@ -11,6 +11,7 @@ import pytest
 
 DONE = "DONE <id> STAT 1 2.5 0 1.0 7 0"
 TOOLS = [{"name": "f", "input_schema": {"type": "object", "properties": {"x": {"type": "string"}}}}]
+ANY = [{"name": "f", "input_schema": {"type": "object"}}]
 CALL = "<tool_call>f<arg_key>x</arg_key><arg_value> é </arg_value></tool_call>"
 WORDS = (CALL, CALL, "é", "a", "</think>", " ", "\u2028", "\t", "<tool_call>", "\u3000")
 
@@ -32,12 +33,13 @@ def assembled(answer: Any) -> list[dict[str, Any]]:
     return blocks
 
 
-def both_forms(gateway: Any, text: str, cuts: list[int]) -> tuple[list[Any], list[Any]]:
+def both_forms(gateway: Any, text: str, cuts: list[int], tools: Any = TOOLS) -> tuple[list[Any], list[Any]]:
     """Text and calls of the streamed answer, and of the JSON one: the joined text, then every call."""
     places = [0, *sorted(cuts), len(text)]
     pieces = [text[start:end] for start, end in itertools.pairwise(places)]
     gateway.plan(["ACCEPT <id> 7", *(f"DATA <id> <n> => {piece}" for piece in pieces), DONE])
-    streamed, whole = gateway.message(stream=True, tools=TOOLS), gateway.message(tools=TOOLS)
+    streamed, whole = gateway.message(stream=True, tools=tools), gateway.message(tools=tools)
+    assert "\\u" not in whole.body.decode("utf-8"), "nothing in these answers needs an escape"
     blocks = assembled(streamed)
     content = parsed(whole.body)["content"]
     texts = ["".join(block["written"] for block in blocks if block["type"] == "text")]
@@ -65,3 +67,20 @@ def test_section_15_the_blank_between_two_calls_is_kept(gateway: Any) -> None:
     streamed, whole = both_forms(gateway, f"é{CALL}\u2028{CALL}é", [])
     assert streamed == whole
     assert whole[0] == "é\u2028é"
+
+
+@pytest.mark.parametrize(
+    ("value", "sent"),
+    [
+        ('{"k":1e400}', {"k": "1e400"}),
+        ("[-1E-400, 1.0, 36893488147419103232]", ["-1E-400", "1.0", "36893488147419103232"]),
+        (r'{"z":"\ud800","é":"\u00e9"}', {"z": "\ufffd", "é": "é"}),
+        (r'{"\udfff":"\ud83d\ude00"}', {"\ufffd": "😀"}),
+    ],
+)
+def test_section_16_awkward_arguments_are_the_same_in_both_forms_and_all_unicode(
+    gateway: Any, value: str, sent: Any
+) -> None:
+    call = f"<tool_call>f<arg_key>x</arg_key><arg_value>{value}</arg_value></tool_call>"
+    streamed, whole = both_forms(gateway, f"é{call}", [], ANY)
+    assert streamed == whole == ["é", ("f", {"x": sent})]

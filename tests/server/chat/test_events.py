@@ -273,7 +273,7 @@ def test_section_15_blanks_between_two_calls_go_in_front_of_the_text_behind_them
 def test_section_15_the_streamed_text_is_the_text_of_the_json_form(pieces: list[Piece], tools: bool) -> None:
     found = blocks(message_stream(pieces, tools=tools))
     texts = [text for _, opening, text in found if opening["type"] == "text"]
-    whole = anthropic_content(answered(pieces, tools), False)
+    whole = content_of(answered(pieces, tools), False)
     assert "".join(texts) == "".join(block["text"] for block in whole if block["type"] == "text")
     assert not any(map(str.isspace, texts)) or not tools
     assert all(texts)
@@ -353,6 +353,11 @@ def test_every_event_fits_the_anthropic_types_strictly() -> None:
 # ---- the JSON answers
 
 
+def content_of(answer: Answer, thinking: bool) -> list[dict[str, Any]]:
+    blocks: list[dict[str, Any]] = json.loads(anthropic_content(answer, thinking))
+    return blocks
+
+
 def answered(pieces: list[Piece], tools: bool = True) -> Answer:
     answer = Answer(tools=tools, call_id=TOOL_CALL_ID)
     for piece in pieces:
@@ -385,7 +390,7 @@ def test_the_message_content_is_thinking_text_and_calls() -> None:
     answer = Answer(tools=True, call_id=ANTHROPIC_TOOL_CALL_ID)
     for piece in (ReasoningDelta("why"), ContentDelta("ans"), ToolCall("f", '{"x":1}'), StopMatched()):
         answer.add(piece)
-    thinking, text, call = anthropic_content(answer, True)
+    thinking, text, call = content_of(answer, True)
     assert (thinking["type"], thinking["thinking"]) == ("thinking", "why")
     assert text == {"type": "text", "text": "ans"}
     assert (call["type"], call["name"], call["input"], call["id"][:6]) == (
@@ -394,7 +399,33 @@ def test_the_message_content_is_thinking_text_and_calls() -> None:
         {"x": 1},
         "toolu_",
     )
-    assert anthropic_content(answered([]), False) == []
+    assert content_of(answered([]), False) == []
+
+
+AWKWARD = [
+    (r'{"k":1e400}', '{"k":1e400}'),
+    (r'{"k":[-1E-400, 0.10, 123456789012345678901234567890]}',
+     '{"k":[-1E-400,0.10,123456789012345678901234567890]}'),
+    (r'{"z":"\ud800","é":"\u00e9 \ud83d\ude00"}', '{"z":"\ufffd","é":"é 😀"}'),
+    (r'{"z":{"\udfff" : "\\ud800 \" , \u0000"}}', '{"z":{"\ufffd":"\\\\ud800 \\" , \\u0000"}}'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("written, sent", AWKWARD)
+def test_section_1_arguments_are_valid_and_unescaped_and_the_same_streamed_and_not(
+    written: str, sent: str
+) -> None:
+    def parsed(text: str) -> Any:
+        return json.loads(text, parse_float=str, parse_int=str)
+
+    call = ToolCall("f", written)
+    assert anthropic_content(answered([call]), False).decode().partition('"input":')[2] == sent + "}]"
+    ((_, _, streamed),) = blocks(message_stream([call], tools=True))
+    whole = chat_message(answered([call]))["tool_calls"][0]["function"]["arguments"]
+    delta = stream([call])[1]["choices"][0]["delta"]["tool_calls"][0]["function"]["arguments"]
+    assert streamed == whole == delta
+    assert parsed(whole) == parsed(sent)
+    whole.encode()
 
 
 def test_a_signature_is_the_same_streamed_and_not() -> None:
@@ -404,4 +435,4 @@ def test_a_signature_is_the_same_streamed_and_not() -> None:
         for _, value in streamed
         if value.get("delta", {}).get("type") == "signature_delta"
     )
-    assert anthropic_content(answered([ReasoningDelta("why")]), True)[0]["signature"] == signature
+    assert content_of(answered([ReasoningDelta("why")]), True)[0]["signature"] == signature
