@@ -128,30 +128,38 @@ class Pipeline:
         step = self._steps.get(data)
         if step is not None:
             return self._take(step)
-        decoder, stages = self._decoder, self._stages
-        text = decoder.feed(data)
-        place = stages.place
-        self._steps = _NO_STEPS if decoder.pending else place.steps
+        text = self._decoder.feed(data)
+        place = self._stages.place
+        self._steps = _NO_STEPS if self._decoder.pending else place.steps
         if not text:
             return []
-        if place is NOWHERE:
-            return [] if self._stop.over else self._feed_slowly(text, stages.feed)
-        if self._find_special(text) is None:
+        if len(text) == 1:
+            return self._feed_character(text)
+        if len(data) == 1:  # it ends a bad sequence, and is a character of its own
+            return [piece for character in text for piece in self._feed_character(character)]
+        return self._feed(text, self._stages.feed)
+
+    def _feed_character(self, text: str) -> list[Piece]:
+        stages = self._stages
+        step = stages.place.steps.get(text.encode() if text.isascii() else text)
+        if step is None:
+            return self._feed(text, stages.feed if stages.place is NOWHERE else stages.learn)
+        pieces = self._take(step)
+        if self._decoder.pending:
+            self._steps = _NO_STEPS
+        return pieces
+
+    def _feed(self, text: str, feed: Callable[[str], list[Piece]]) -> list[Piece]:
+        """Past the stages where they have nothing to do with `text`, else through them."""
+        place = self._stages.place
+        if (place.plain is not None or place.past is not None) and self._find_special(text) is None:
             if place.plain is not None:
                 self._passed += len(text)
                 return [place.plain(text)]
             if place.past is not None and place.past(text):
                 self._passed += len(text)
                 return []
-        if len(text) > 1:
-            return self._feed_slowly(text, stages.feed)
-        step = place.steps.get(text)
-        if step is None:
-            return self._feed_slowly(text, stages.learn)
-        pieces = self._take(step)
-        if decoder.pending:
-            self._steps = _NO_STEPS
-        return pieces
+        return self._feed_slowly(text, feed)
 
     def pass_by(self, data: bytes) -> bool:
         """Take ASCII `data` if every part of it is content as it is, however it is cut; else do nothing and
@@ -176,8 +184,10 @@ class Pipeline:
         return []
 
     def _feed_slowly(self, text: str, feed: Callable[[str], list[Piece]]) -> list[Piece]:
-        """Through every stage."""
+        """Through every stage, unless nothing counts any more."""
         stages = self._stages
+        if self._stop.over:
+            return []
         if self._passed:
             stages.catch_up(self._passed)
             self._passed = 0

@@ -19,7 +19,8 @@ from server.text.tools import ToolPlace, ToolSplitter
 TextPiece = type[ContentDelta] | type[ReasoningDelta]
 
 _MOST_STEPS = 4096
-"""Steps one pipeline remembers: a bound on its memory, far above what text and markers need."""
+"""Steps one pipeline remembers before it begins anew: a bound on its memory, far above what text and markers
+need."""
 
 
 @dataclass(slots=True, eq=False)
@@ -99,7 +100,7 @@ class Stages:
             left, parts = tools.left, len(tools.call_parts)
         pieces = self.feed(text)
         after = self.place
-        if after is NOWHERE or len(pieces) > 1 or stop.account != account or not self._steps_left:
+        if after is NOWHERE or len(pieces) > 1 or stop.account != account:
             return pieces
         if tools is not None and (tools.left != left or not tools.repeats(before.tools, after.tools)):
             return pieces
@@ -112,6 +113,9 @@ class Stages:
             step.kind, step.text = type(piece), piece.text
         before.steps[text.encode() if text.isascii() else text] = step
         self._steps_left -= 1
+        if not self._steps_left:
+            self._places.clear()
+            self._steps_left = _MOST_STEPS
         return pieces
 
     def _observe(self) -> None:
@@ -126,10 +130,8 @@ class Stages:
         )
         place = self._places.get(key)
         if place is None:
-            place = Place(*key)
+            place = self._places[key] = Place(*key)
             self._open_ways_past(place)
-            if self._steps_left:
-                self._places[key] = place
         self.place = place
 
     def catch_up(self, passed: int) -> None:

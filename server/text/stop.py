@@ -21,14 +21,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from heapq import heappop, heappush
 
 _WHOLE_SEARCH_MIN = 256
 """Pieces of this many characters are searched with `str.find` instead of stepping through them."""
 _LONGEST_TOLD = 1024
 """Code points that may be held where `StopFilter.place` tells where it stands."""
-_LEADING_CHUNK = 64
-"""While leading matches are removed, the input is taken in pieces of this size: a bound on what is copied
-per match."""
+_LONGEST_IN_RUN = 64
+"""The longest stop that is tried at each place of a run of leading matches."""
 
 
 class _Node:
@@ -43,6 +43,7 @@ class _Node:
         "leaf",
         "members",
         "output",
+        "shorter",
         "spelling",
     )
 
@@ -55,7 +56,11 @@ class _Node:
         """The stop sequence that is exactly this prefix."""
         self.output: str | None = self.complete if self.complete is not None or fail is None else fail.output
         """The longest stop sequence that ends here."""
-        self.following = frozenset(stop[depth] for stop in members if len(stop) > depth)
+        self.shorter: _Node | None = None
+        """The longest stop sequence that ends here too and is shorter than this prefix, as its node."""
+        if fail is not None:
+            self.shorter = fail if fail.complete is not None else fail.shorter
+        self.following = "".join({stop[depth] for stop in members if len(stop) > depth})
         """The characters that lead on to a child, made already or not."""
         self.leaf = not self.following
         self.spelling = members[0] if members else ""
@@ -76,13 +81,14 @@ class StopFilter:
         "_best",
         "_blank_start",
         "_blanks",
-        "_decided",
         "_find_first",
+        "_found",
         "_longest",
         "_node",
         "_position",
         "_refining",
         "_root",
+        "_starts",
         "_stops",
         "leading",
         "matched",
@@ -99,7 +105,8 @@ class StopFilter:
         self._node = self._root
         self._position = 0  # code points consumed
         self._best: tuple[int, int, str] | None = None  # start, end, stop: the best match so far
-        self._decided = False  # nothing that may follow can beat `_best`
+        self._found: dict[int, str] = {}  # while leading: matches not removed yet, the longest of each start
+        self._starts: list[int] = []  # a heap of their starts
         self.leading = ignore_leading and bool(self._stops)
         """True while matches are removed and blanks wait for what follows them."""
         self._blanks: list[str] = []
@@ -123,7 +130,7 @@ class StopFilter:
         """Where the filter stands; None when a match is found or waits for a better one, or when much text
         is held."""
         node = self._node
-        if node.depth > _LONGEST_TOLD or self._best is not None or self.matched is not None:
+        if node.depth > _LONGEST_TOLD or self._best is not None or self.matched is not None or self._starts:
             return None
         return node, self.leading
 
@@ -135,7 +142,7 @@ class StopFilter:
     @property
     def waits_for_text(self) -> bool:
         """True while `leading` and nothing is held but blanks."""
-        return self.leading and self._node is self._root and self._best is None
+        return self.leading and self._node is self._root
 
     def stand(self, place: StopPlace) -> None:
         """Go to a place it has been at since its `account` last changed."""
@@ -169,29 +176,24 @@ class StopFilter:
             self._position += len(text)
             return ""
         released: list[str] = []
-        offset = self._remove_leading_run(text) if len(text) > _LEADING_CHUNK else 0
-        while offset < len(text) and self.leading:
-            released.append(self._feed_leading(text[offset : offset + _LEADING_CHUNK]))
-            offset += _LEADING_CHUNK
-        if offset < len(text):
-            released.append(self.feed(text[offset:]))
+        place = self._skip_leading(text, released) if len(text) >= _WHOLE_SEARCH_MIN else 0
+        place = self._feed_leading(text, place, released)
+        if place < len(text):
+            released.append(self.feed(text[place:]))
         return "".join(released)
 
     def finish(self) -> str:
         """End of input: the held text, unless a match that waited for a better one is decided by it."""
         released: list[str] = []
-        while self._best is not None and self.matched is None:
-            start, end, _stop = self._best
-            base = self._position - self._node.depth
-            held = self._node.prefix(self._node.depth)
-            self._pass(held[: start - base], released)
-            if self.leading:
-                self._remove_leading()
-                released.append(self._feed_leading(held[end - base :]))
-            else:
-                self._stop_here()
+        held, base = self._node, self._position - self._node.depth
+        start = base
+        while self.leading and self._starts:
+            start = self._take_first(held, "", base, start, released)
+        if not self.leading and self._best is not None and self.matched is None:
+            released.append(held.spelling[start - base : self._best[0] - base])
+            self._stop_here()
         if self.matched is None:
-            released.extend((*self._blanks, self._node.prefix(self._node.depth)))
+            released.extend((*self._blanks, held.spelling[start - base : held.depth]))
             self._blanks.clear()
             self._node = self._root
         return "".join(released)
@@ -216,7 +218,7 @@ class StopFilter:
         if len(text) >= _WHOLE_SEARCH_MIN and self._best is None and len(text) >= self._node.depth:
             before, text = self._skip_matchless(text)
         released, rest = self._scan(text)
-        if self._decided:
+        if self._best is not None and self._position - self._node.depth >= self._best[0]:
             self._stop_here()
             self._refine(rest)
         return before + released
@@ -231,19 +233,85 @@ class StopFilter:
         self._node = self._root
         return data[:begin], data[begin:]
 
-    def _feed_leading(self, text: str) -> str:
-        released: list[str] = []
-        while True:
-            survivors, rest = self._scan(text)
-            self._pass(survivors, released)
-            if not self.leading:
-                if self._best is not None and self._position - self._node.depth >= self._best[0]:
-                    self._stop_here()
-                return "".join(released)
-            if not self._decided:
-                return "".join(released)
-            self._remove_leading()
-            text = rest
+    def _feed_leading(self, text: str, place: int, released: list[str]) -> int:
+        """Step through `text` from `place` on while leading matches are removed; returns where it ended.
+
+        Nothing is looked at twice: what was found behind a match is kept until that match is decided.
+        """
+        while place < len(text) and self.leading:
+            held = self._node
+            if held is self._root:
+                hit = self._find_first(text, place)
+                start = len(text) if hit is None else hit.start()
+                if start > place:
+                    self._position += start - place
+                    self._pass(text[place:start], released)
+                    place = start
+                    continue
+            char = text[place]
+            place += 1
+            self._position += 1
+            self._node = held.children.get(char) or self._advance(held, char)
+            self._record()
+            if self._starts or self._node.depth <= held.depth:
+                self._settle(held, char, released)
+        return place
+
+    def _record(self) -> None:
+        """Keep the matches that end here."""
+        node = self._node
+        match = node if node.complete is not None else node.shorter
+        while match is not None:
+            assert match.complete is not None
+            start = self._position - match.depth
+            if start not in self._found:
+                heappush(self._starts, start)
+            self._found[start] = match.complete
+            match = match.shorter
+
+    def _settle(self, held: _Node, char: str, released: list[str]) -> None:
+        """Remove the matches no later text can change, and pass on what can be part of none: of the text
+        that `held` and `char` spell."""
+        base = start = self._position - 1 - held.depth
+        while self.leading:
+            alive = self._position - self._node.depth
+            first = self._starts[0] if self._starts else alive
+            if alive < first or not self._starts or (alive == first and not self._node.leaf):
+                self._pass(_joined_slice(held, char, start - base, min(alive, first) - base), released)
+                break
+            start = self._take_first(held, char, base, start, released)
+        if not self.leading:
+            self._take_best()
+
+    def _take_first(self, held: _Node, char: str, base: int, start: int, released: list[str]) -> int:
+        """Pass on the text from `start` to the first match found, and remove that if it leads; returns where
+        the text goes on."""
+        first = self._starts[0]
+        self._pass(_joined_slice(held, char, start - base, first - base), released)
+        if not self.leading:
+            self._take_best()
+            return first
+        end = first + len(self._found[first])
+        self.removed.append((self._blank_start, end))
+        self._blank_start = end
+        self._blanks.clear()
+        while self._starts and self._starts[0] < end:
+            del self._found[heappop(self._starts)]
+        while self._node.depth > self._position - end:
+            assert self._node.fail is not None
+            self._node = self._node.fail
+        return end
+
+    def _take_best(self) -> None:
+        """No match leads any more: the first one found ends the text, unless one that began before it is
+        still open."""
+        if self._starts and self._best is None:
+            start = self._starts[0]
+            self._best = (start, start + len(self._found[start]), self._found[start])
+            if self._position - self._node.depth >= start:
+                self._stop_here()
+        self._starts.clear()
+        self._found.clear()
 
     def _pass(self, survivors: str, released: list[str]) -> None:
         """Release `survivors`; while matches may still be ignored, blanks wait for what follows them."""
@@ -258,11 +326,21 @@ class StopFilter:
             released.extend(self._blanks)
             self._blanks.clear()
 
-    def _remove_leading_run(self, text: str) -> int:
-        """Remove leading matches at the beginning of `text`, as far as no later text can change them: up to
-        the returned place."""
-        if self._node is not self._root or self._best is not None:
+    def _skip_leading(self, text: str, released: list[str]) -> int:
+        """What a search of the whole `text` settles at its beginning: leading matches no later text can
+        change, or text before the first match. Returns up to which place."""
+        if self._node is not self._root or self._starts:
             return 0
+        place = self._remove_leading_run(text) if self._longest <= _LONGEST_IN_RUN else 0
+        if place:
+            return place
+        found = [start for start in (text.find(stop) for stop in self._stops) if start >= 0]
+        place = max(0, min(found, default=len(text)) - self._longest + 1)
+        self._position += place
+        self._pass(text[:place], released)
+        return place
+
+    def _remove_leading_run(self, text: str) -> int:
         by_length = sorted(self._stops, key=len, reverse=True)
         match = re.compile(rf"\s*?(?:{'|'.join(map(re.escape, by_length))})").match
         base, place = self._position, 0
@@ -274,16 +352,6 @@ class StopFilter:
             self._position = base + place
             self._blanks.clear()
         return place
-
-    def _remove_leading(self) -> None:
-        assert self._best is not None
-        end = self._best[1]
-        self.removed.append((self._blank_start, end))
-        self._blank_start = self._position = end
-        self._blanks.clear()
-        self._node = self._root
-        self._best = None
-        self._decided = False
 
     def _stop_here(self) -> None:
         assert self._best is not None
@@ -308,11 +376,10 @@ class StopFilter:
     def _scan(self, text: str) -> tuple[str, str]:
         """Step through `text` until a match is decided.
 
-        Returns what may be released of the held text and `text`, and, when a match was decided, what was not
-        looked at yet; while matches may be ignored, all that follows the match, which is to be scanned again.
+        Returns what may be released of the held text and `text`, and what was not looked at yet.
         """
         first = node = self._node
-        root, best, leading = self._root, self._best, self.leading
+        root, best = self._root, self._best
         index, length = 0, len(text)
         while index < length:
             if node is root:
@@ -332,9 +399,7 @@ class StopFilter:
                 if best is None or start <= best[0]:
                     best = (start, place, node.output)
             assert best is not None
-            alive = place - node.depth
-            if alive > best[0] or (alive == best[0] and (node.leaf or not leading)):
-                self._decided = True
+            if place - node.depth >= best[0]:
                 break
         base = self._position - first.depth
         self._node, self._best = node, best
@@ -342,10 +407,7 @@ class StopFilter:
         boundary = self._position - node.depth
         if best is not None:
             boundary = min(boundary, best[0])
-        released = _joined_slice(first, text, 0, boundary - base)
-        if best is None or not leading:
-            return released, text[index:]
-        return released, _joined_slice(first, text, best[1] - base, first.depth + length)
+        return _joined_slice(first, text, 0, boundary - base), text[index:]
 
     def _advance(self, node: _Node, char: str) -> _Node:
         """The node of the longest suffix of the text that is a prefix of some stop."""

@@ -33,6 +33,7 @@ BODIES = {
     "opening markers before half a tag": b"<think>a<",
     "markers before half a tag": b"a</think><",
     "half a tag before a character": "<é".encode(),
+    "half a tag after a bad byte": b"\xe2<",
     "leading stops between blanks": b" <|user|> ",
     "markers": b"</think>",
     "leading stops": b"<|user|>",
@@ -47,6 +48,7 @@ STARTS = {
     "in a head": (Thinking.OFF, b"<tool_call>f "),
     "in a call": (Thinking.OFF, b"<tool_call>f<arg_key>"),
     "in reasoning": (Thinking.ON, b"a"),
+    "after many characters": (Thinking.OFF, "<".join(map(chr, range(0x4E00, 0x6000))).encode()),
 }
 """Where the body begins."""
 

@@ -221,15 +221,17 @@ def test_time_is_linear_in_the_input(body: bytes) -> None:
 
 
 @pytest.mark.timed
+@pytest.mark.parametrize("leading", [False, True])
 @pytest.mark.parametrize("stop", ["a" * 1000 + "b", "a" * 20_000 + "b", "ab" * 500 + "c"], ids=len)
-def test_stops_that_overlap_themselves_cost_linear_time(stop: str) -> None:
+def test_stops_that_overlap_themselves_cost_linear_time(stop: str, leading: bool) -> None:
     def make() -> Pipeline:
-        return Pipeline(stops=[stop, stop[1:]])
+        return Pipeline(stops=[stop, stop[1:], stop[:2] if leading else stop], ignore_leading_stop=leading)
 
     text = (stop[:-1] * (MEGABYTE // len(stop) + 1)).encode()
     small, large = text[: MEGABYTE // 128], text[: MEGABYTE // 16]
-    base = min(cpu_seconds(fed(small, 1, make)) for _ in range(3))
-    assert cpu_seconds(fed(large, 1, make)) <= 24 * base + 0.02
+    for size in (1, MEGABYTE):
+        base = min(cpu_seconds(fed(small, size, make)) for _ in range(3))
+        assert cpu_seconds(fed(large, size, make)) <= 24 * base + 0.02
 
 
 def quickest(work: Callable[[], None], enough: float, attempts: int = 5) -> float:

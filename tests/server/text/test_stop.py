@@ -188,3 +188,23 @@ def test_a_stop_of_a_megabyte_costs_what_the_text_spells_of_it() -> None:
     assert pipeline.feed(b"aaac") == [ContentDelta("aaac")]
     assert pipeline.feed(b"a" * 1000) == []
     assert pipeline.finish() == [ContentDelta("a" * 1000)]
+
+
+@pytest.mark.parametrize(
+    ("stops", "text"),
+    [
+        (["aaa", "a" * 9000 + "c"], "a" * 30_000 + "b"),
+        (["a", "a" * 50 + "c"], "a" * 20_000),
+        (["ab", " ab" * 40 + "c", "b"], " ab" * 5000 + "c b" + "ab"),
+        ([" " * 5000 + "c"], " " * 20_000 + "c" + " " * 5000 + "c"),
+    ],
+    ids=["long", "fifty", "with blanks", "of blanks"],
+)
+def test_leading_matches_are_removed_while_a_long_stop_could_still_match(stops: list[str], text: str) -> None:
+    """As many places as characters to begin again at, and at each of them thousands that match already."""
+    expected = searched(text, stops, leading=True)
+    assert filtered([text], stops, leading=True) == expected
+    assert filtered(list(text), stops, leading=True) == expected
+    assert (
+        filtered([text[place : place + 700] for place in range(0, len(text), 700)], stops, True) == expected
+    )
