@@ -6,11 +6,13 @@ A JSON schema travels as JSON text, a GBNF grammar as it is; `json_object` is th
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from generated import errors, families, limits
 
 _PARAM = "response_format"
 _ANY_OBJECT = {"type": "object"}
+_NUL = "\0"
 
 
 def read_response_format(value: object) -> bytes:
@@ -32,11 +34,15 @@ def read_response_format(value: object) -> bytes:
             raise errors.invalid_value(
                 param=_PARAM, message="json_schema.schema must be a JSON schema object."
             )
+        if _holds_nul(schema):
+            raise _nul()
         return _checked(_json(schema))
     if kind == "gbnf":
         grammar = value.get("grammar")
         if not isinstance(grammar, str) or not grammar.strip():
             raise errors.invalid_value(param=_PARAM, message="grammar must be GBNF text.")
+        if _NUL in grammar:
+            raise _nul()
         return _checked(grammar)
     raise errors.unsupported_value(
         param=_PARAM, message="The type of response_format must be text, json_object, json_schema or gbnf."
@@ -55,9 +61,26 @@ def _json(schema: object) -> str:
     return json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
 
 
+def _holds_nul(schema: Any) -> bool:
+    """Whether a string or a key anywhere in the schema does; as JSON text it would be an escape."""
+    left = [schema]
+    while left:
+        part = left.pop()
+        if isinstance(part, dict):
+            left += part
+            left += part.values()
+        elif isinstance(part, list):
+            left += part
+        elif isinstance(part, str) and _NUL in part:
+            return True
+    return False
+
+
+def _nul() -> errors.ApiError:
+    return errors.invalid_request(param=_PARAM, message="A grammar must not contain the NUL character.")
+
+
 def _checked(grammar: str) -> bytes:
-    if "\0" in grammar:
-        raise errors.invalid_request(param=_PARAM, message="A grammar must not contain the NUL character.")
     extra = grammar.encode()
     if len(extra) > limits.EXTRA_BYTES:
         raise errors.invalid_value(

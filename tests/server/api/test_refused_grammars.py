@@ -61,6 +61,13 @@ def test_section_11_other_failures_of_a_request_with_a_grammar_stay_what_they_ar
     assert gateway.complete(response_format=GRAMMAR).error == (400, "prompt", "invalid_value")
 
 
+def test_section_11_nul_in_a_schema_is_a_400_and_reaches_no_engine(gateway: Any) -> None:
+    for value in ({"const": "a\0"}, {"properties": {"k\0": {"type": "string"}}}):
+        for endpoint in (gateway.complete, gateway.chat):
+            assert endpoint(response_format=schema(value)).error == (400, "response_format", None)
+    assert gateway.submits() == []
+
+
 @pytest.mark.parametrize("wanted", ENFORCED_BY_NO_ENGINE_OF_OURS, ids=str)
 def test_section_11_what_our_engines_cannot_enforce_is_a_400(real_gateway: Any, wanted: Any) -> None:
     for stream in (False, True):

@@ -169,6 +169,26 @@ def test_another_type_is_unsupported_and_nul_is_refused() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"const": "a\0"},
+        {"enum": [1, ["x", "\0"]]},
+        {"properties": {"k\0": {}}},
+        {"a": [{"b": [{"\0": None}]}]},
+    ],
+    ids=repr,
+)
+def test_nul_in_a_schema_is_refused_wherever_it_stands(schema: object) -> None:
+    value = {"type": "json_schema", "json_schema": {"name": "n", "schema": schema}}
+    assert fault(lambda: read_response_format(value)) == refused("response_format", None)
+
+
+def test_the_escape_of_nul_as_text_is_no_nul() -> None:
+    value = {"type": "json_schema", "json_schema": {"schema": {"const": "\\u0000"}}}
+    assert read_response_format(value) == b'{"const":"\\\\u0000"}'
+
+
 def test_a_family_without_grammar_refuses_one() -> None:
     require_grammar(b"", OLMOE)
     require_grammar(b"{}", GLM)
