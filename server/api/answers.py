@@ -27,10 +27,10 @@ class Usage(NamedTuple):
         }
 
 
-def usage_of(done: Done, accepted: int | None) -> Usage:
-    """What DONE counted, and what ACCEPT did where DONE does not say how long the prompt was.
+def usage_of(done: Done, accepted: int | None = None) -> Usage:
+    """What DONE counted.
 
-    ``accepted`` is ACCEPT's number, None without one.
+    ``accepted`` is ACCEPT's number of prompt tokens, for answers that fall back to it where DONE has none.
     """
     prompt = accepted if done.prompt_tokens is None else done.prompt_tokens
     return Usage(prompt or 0, done.completion_tokens)

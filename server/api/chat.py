@@ -7,7 +7,7 @@ import time
 from generated import http
 from generated.frames import Done
 from server.api.admission import holding_slot, wait_ms, when_admitted
-from server.api.answers import Usage
+from server.api.answers import Usage, usage_of
 from server.api.chat_scores import content_texts
 from server.api.checks import (
     Order,
@@ -99,7 +99,7 @@ class Chat:
     def _respond(
         self, exchange: Exchange, request: _ChatRequest, run: Gathered, done: Done, queue_wait: int
     ) -> None:
-        usage = run.usage(done)
+        usage = usage_of(done)
         exchange.note(prompt_tokens=usage.prompt, completion_tokens=usage.completion)
         head = {
             "id": new_id(http.CHAT_COMPLETION_ID),

@@ -17,7 +17,7 @@ from generated.errors import ApiError
 from generated.frames import Done
 from server.api import prompts
 from server.api.admission import holding_slot, wait_ms, when_admitted
-from server.api.answers import Usage
+from server.api.answers import Usage, usage_of
 from server.api.checks import (
     Order,
     Values,
@@ -212,8 +212,8 @@ class _Run:
         reason = run.pipeline.finish_reason if self.options.max_tokens else "length"
         if not self.options.logprobs:
             choice = {"index": index, "text": text, "logprobs": None, "finish_reason": reason}
-            return _Choice([compact_json(choice)], run.usage(done))
-        return _Choice(self._scored_choice(run, index, text, reason), run.usage(done))
+            return _Choice([compact_json(choice)], usage_of(done))
+        return _Choice(self._scored_choice(run, index, text, reason), usage_of(done))
 
     def _scored_choice(self, run: Gathered, index: int, text: str, reason: str) -> list[bytes]:
         scores = CompletionScores(self.options.logprobs)

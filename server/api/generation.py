@@ -41,7 +41,8 @@ class EngineRun:
         self._handle: RequestHandle | None = None
         self._wants_stop = False
         self._wants_cancel = False
-        self._accepted: int | None = None
+        self.accepted: int | None = None
+        """Tokens of the prompt as ACCEPT has them; None before it, and from an engine that sends none."""
 
     def start(self, engine: EngineClient, submission: Submission) -> None:
         """Submit. Frames may arrive before this returns."""
@@ -78,13 +79,9 @@ class EngineRun:
             "%s failed with %s: %s", self._request_id, error.code or error.type, reason,
         )  # fmt: skip
 
-    def usage(self, done: Done) -> Usage:
-        """What the engine counted; ``done`` is the frame that ended the generation."""
-        return usage_of(done, self._accepted)
-
     def on_accept(self, prompt_tokens: int | None) -> None:
         """See :class:`server.wire.Sink`; so are the methods below."""
-        self._accepted = prompt_tokens
+        self.accepted = prompt_tokens
 
     def on_echo(self, frames: list[Echo]) -> None: ...
 
@@ -391,7 +388,7 @@ class Streamed(EngineRun):
         event = self._dialect.piece
         try:
             pieces = self._pipeline.finish(length_limited=bool(done.length_limited))
-            last = [*map(event, pieces), self._dialect.closing(self.usage(done), self._pipeline)]
+            last = [*map(event, pieces), self._dialect.closing(usage_of(done), self._pipeline)]
         except Exception:
             self._give_up()
             return

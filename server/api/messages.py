@@ -7,7 +7,7 @@ from typing import Any
 from generated import http
 from generated.frames import Done
 from server.api.admission import wait_ms, when_admitted
-from server.api.answers import Usage
+from server.api.answers import Usage, usage_of
 from server.api.checks import Order, Values, field_environment, require_model, wanted_slot
 from server.api.gateway import Gateway
 from server.api.generation import Gathered, Parked, Streamed
@@ -91,7 +91,7 @@ class Messages:
             return Streamed(exchange, admission, request.pipeline(), dialect, gateway.keepalive)
 
         def answer(run: Gathered, done: Done) -> None:
-            usage = run.usage(done)
+            usage = usage_of(done, run.accepted)
             exchange.note(prompt_tokens=usage.prompt, completion_tokens=usage.completion)
             headers = [*JSON_HEADERS, (http.X_COLIBRI_QUEUE_WAIT_MS_HEADER, str(wait_ms(admission)))]
             exchange.respond(200, headers, request.message(run, done, gateway.model.id))
@@ -188,7 +188,7 @@ class _MessageRequest:
         answer = Answer(tools=self.offers_tools, call_id=http.ANTHROPIC_TOOL_CALL_ID)
         for piece in run.pieces():
             answer.add(piece)
-        usage = run.usage(done)
+        usage = usage_of(done, run.accepted)
         outcome = answer_outcome(run.pipeline, self.stop.from_client)
         head = {
             "id": new_id(http.ANTHROPIC_MESSAGE_ID),
