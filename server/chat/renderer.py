@@ -17,12 +17,12 @@ from typing import Any
 
 from jinja2.environment import Template
 
-from generated import errors, families
+from generated import errors, families, limits
 from server.chat.builtin import BUILTIN
 from server.chat.messages import Message, ReplayedCall, plain_text
 from server.chat.neutralise import Neutraliser
 from server.chat.policy import ThinkingMode
-from server.chat.sandbox import ChatSandbox, TemplateFailure, TemplateRefusal, render
+from server.chat.sandbox import ChatSandbox, TemplateFailure, TemplateOverflow, TemplateRefusal, render
 from server.chat.special_tokens import control_tokens, token_text
 from server.chat.tools import ToolUse
 
@@ -79,7 +79,8 @@ class ChatRenderer:
         """The prompt text.
 
         Raises invalid_request on `messages` when the template refuses the conversation or the prompt would
-        hold NUL, engine_error when the template fails; the reason is logged and is the error's cause.
+        hold NUL, invalid_value when the template makes more than the largest prompt, engine_error when it
+        fails; the reason is logged and is the error's cause.
         """
         conversation = [self._neutral(message) for message in _instructed(messages, tools.instruction)]
         declarations = [self._neutraliser.value(tool.as_json()) for tool in tools.offered]
@@ -92,6 +93,11 @@ class ChatRenderer:
             raise errors.invalid_request(
                 param="messages", message="The model's chat template does not take this conversation."
             ) from refusal
+        except TemplateOverflow as overflow:
+            log.warning("%s", overflow)
+            raise errors.invalid_value(
+                param="messages", message=f"The prompt is longer than {limits.PROMPT_BYTES} bytes."
+            ) from overflow
         except TemplateFailure as failure:
             log.error("%s", failure)
             raise errors.engine_error() from failure

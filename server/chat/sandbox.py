@@ -1,9 +1,9 @@
 """The Jinja environment that chat templates of a model directory run in (http.md §14).
 
 Guarantees: a template reaches no attribute that is not data (Jinja's immutable sandbox), changes none of
-the values it is given, runs no longer than `limits.TEMPLATE_SECONDS` and gives no more than the largest
-prompt. Loops, calls and macros check the time; operators and filters that could make something huge in one
-step are bounded or absent.
+the values it is given, uses the processor no longer than `limits.TEMPLATE_SECONDS` and gives no more than
+the largest prompt. Loops, calls and macros check the time; operators, filters and methods that could make
+something huge in one step are bounded or absent (`template_operations`).
 
 A template comes from the operator's own model directory: the bounds are against mistakes and against models
 taken from strangers, and do not replace the memory limit of the process.
@@ -11,86 +11,55 @@ taken from strangers, and do not replace the memory limit of the process.
 
 from __future__ import annotations
 
-import json
-import re
-import time
-from collections.abc import Callable, Iterable, Iterator, Sized
-from contextvars import ContextVar
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any, NoReturn
 
 from jinja2 import TemplateError, nodes
 from jinja2.environment import Template
 from jinja2.ext import Extension, loopcontrols
-from jinja2.filters import do_indent
 from jinja2.parser import Parser
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from generated import limits
+from server.chat.template_bounds import (
+    TemplateFailure,
+    TemplateOverflow,
+    TemplateRefusal,
+    bounded,
+    check_time,
+    joined,
+    limited_time,
+    text_of,
+    timed,
+)
+from server.chat.template_operations import (
+    REMOVED_FILTERS,
+    REMOVED_METHODS,
+    bounded_filters,
+    bounded_method,
+    bounded_tests,
+    check_call,
+    check_growth,
+    comparable,
+    concatenated,
+)
 
-_LARGEST_NUMBER_BITS = 4096
-_LARGEST_INDENT = 16
-_deadline: ContextVar[float] = ContextVar("deadline")
-_find_wide_format = re.compile(r"[0-9]{4}|\{[^{}]*\{|%[^%a-zA-Z]*\*").search
+__all__ = ["ChatSandbox", "TemplateFailure", "TemplateOverflow", "TemplateRefusal", "render"]
+
 _REMOVED_GLOBALS = ("lipsum",)
-_REMOVED_FILTERS = ("center", "format", "wordwrap", "pprint", "urlize", "xmlattr")
-_REMOVED_METHODS = frozenset({"center", "expandtabs", "ljust", "rjust", "zfill", "encode", "to_bytes"})
-
-
-class TemplateRefusal(Exception):
-    """The template called `raise_exception`: it does not take this conversation. The text is the
-    template's."""
-
-
-class TemplateFailure(Exception):
-    """The template cannot be compiled, failed, or went beyond a bound. The text is for the log."""
-
-
-def check_time() -> None:
-    """Raises TemplateFailure when the rendering under way has used up its time."""
-    if time.monotonic() > _deadline.get():
-        raise TemplateFailure(f"the chat template ran longer than {limits.TEMPLATE_SECONDS:g} s")
-
-
-def _timed(items: Iterable[Any]) -> Iterator[Any]:
-    for item in items:
-        check_time()
-        yield item
-
-
-def _bounded(value: Any) -> Any:
-    if isinstance(value, Sized) and len(value) > limits.PROMPT_BYTES:
-        raise TemplateFailure("the chat template made a value larger than the largest prompt")
-    return value
+_LONGEST_DATE_FORMAT = 256
+_LONGEST_REFUSAL = 1000
 
 
 def _raise_exception(message: object) -> NoReturn:
-    raise TemplateRefusal(str(message))
+    raise TemplateRefusal(text_of(message)[:_LONGEST_REFUSAL])
 
 
 def _strftime_now(form: str) -> str:
+    if len(form) > _LONGEST_DATE_FORMAT:
+        raise TemplateFailure(f"strftime_now takes a format of at most {_LONGEST_DATE_FORMAT} characters")
     return datetime.now().strftime(form)
-
-
-def _tojson(value: Any, indent: int | None = None, ensure_ascii: bool = False, **style: Any) -> str:
-    """JSON as the models were trained on: nothing escaped for HTML, non-ASCII as it is."""
-    if indent is not None and not 0 <= indent <= _LARGEST_INDENT:
-        raise TemplateFailure(f"tojson takes an indent of 0 to {_LARGEST_INDENT}")
-    separators = style.get("separators")
-    return json.dumps(
-        value,
-        ensure_ascii=ensure_ascii,
-        indent=indent,
-        separators=tuple(separators) if separators else None,
-        sort_keys=bool(style.get("sort_keys", False)),
-    )
-
-
-def _indent(text: str, width: int = 4, first: bool = False, blank: bool = False) -> str:
-    if not 0 <= width <= _LARGEST_INDENT:
-        raise TemplateFailure(f"indent takes a width of 0 to {_LARGEST_INDENT}")
-    return do_indent(text, width, first, blank)
 
 
 class _GenerationTag(Extension):
@@ -107,26 +76,35 @@ class _GenerationTag(Extension):
 class ChatSandbox(ImmutableSandboxedEnvironment):
     """The environment: Hugging Face's conventions inside bounds."""
 
-    intercepted_binops = frozenset({"+", "*", "**", "%"})
+    intercepted_binops = frozenset({"+", "-", "*", "/", "//", "**", "%"})
 
     def __init__(self) -> None:
-        super().__init__(trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols, _GenerationTag])
+        super().__init__(
+            trim_blocks=True,
+            lstrip_blocks=True,
+            extensions=[loopcontrols, _GenerationTag],
+            finalize=text_of,
+        )
         for name in _REMOVED_GLOBALS:
             del self.globals[name]
-        for name in _REMOVED_FILTERS:
+        for name in REMOVED_FILTERS:
             del self.filters[name]
-        self.filters["tojson"] = _tojson
-        self.filters["indent"] = _indent
-        self.filters["__timed"] = _timed
-        self.filters["__bounded"] = _bounded
+        self.filters |= bounded_filters()
+        self.filters |= {"__timed": timed, "__concatenated": concatenated, "__comparable": comparable}
+        self.tests |= bounded_tests()
         self.globals["raise_exception"] = _raise_exception
         self.globals["strftime_now"] = _strftime_now
+
+    @staticmethod
+    def concat(pieces: Iterable[str]) -> str:
+        """The text of a macro or block from its pieces."""
+        return joined(pieces)
 
     def template(self, source: str) -> Template:
         """Compile `source`. Raises TemplateFailure."""
         try:
             tree = self.parse(source)
-            _bound_loops_and_joins(tree)
+            _bound_expressions(tree)
             return Template.from_code(self, self.compile(tree), dict(self.globals))
         except (TemplateError, RecursionError, SyntaxError, ValueError) as error:
             raise TemplateFailure(f"the chat template cannot be compiled: {error}") from error
@@ -134,56 +112,57 @@ class ChatSandbox(ImmutableSandboxedEnvironment):
     def call(self, context: Context, obj: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Every call in a template, macros included."""
         check_time()
+        check_call(obj, args)
         return super().call(context, obj, *args, **kwargs)
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         """The operators that can grow a value without a loop."""
         check_time()
-        if operator == "%" and isinstance(left, str) and _find_wide_format(left) is not None:
-            raise TemplateFailure("the chat template formats to a large or computed width")
-        if operator in ("*", "**"):
-            _check_growth(operator, left, right)
-        return _bounded(super().call_binop(context, operator, left, right))
+        check_growth(operator, left, right)
+        return bounded(super().call_binop(context, operator, left, right))
 
-    def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
-        """`str.format` inside Jinja's own sandbox, for formats that name no large or computed width."""
-        wrapped = super().wrap_str_format(value)
-        if wrapped is not None and _find_wide_format(value.__self__) is not None:
-            raise TemplateFailure("the chat template formats to a large or computed width")
-        return wrapped
+    def getitem(self, obj: Any, argument: Any) -> Any:
+        """`obj[argument]`, for a key that is soon hashed."""
+        return super().getitem(obj, comparable(argument))
+
+    def wrap_str_format(self, value: Any) -> Callable[..., Any] | None:
+        """Jinja's hook for `str.format`, called with every attribute that a template reaches; here also for
+        other methods of strings that make something larger."""
+        return bounded_method(self, value)
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
-        """Jinja's rule, and no method that pads a string to any length."""
-        if attr in _REMOVED_METHODS and isinstance(obj, (str, bytes, int)):
+        """Jinja's rule, and no method that makes a string of any length."""
+        if attr in REMOVED_METHODS and isinstance(obj, (str, bytes, int)):
             return False
         return super().is_safe_attribute(obj, attr, value)
 
 
-def _check_growth(operator: str, left: Any, right: Any) -> None:
-    for one, other in ((left, right), (right, left)):
-        if operator == "*" and isinstance(one, Sized) and isinstance(other, int):
-            if len(one) * other > limits.PROMPT_BYTES:
-                raise TemplateFailure("the chat template made a value larger than the largest prompt")
-            return
-    if isinstance(left, int) and isinstance(right, int):
-        bits = left.bit_length() * right if operator == "**" else left.bit_length() + right.bit_length()
-        if bits > _LARGEST_NUMBER_BITS:
-            raise TemplateFailure("the chat template made a number that is too large")
-
-
-def _bound_loops_and_joins(tree: nodes.Template) -> None:
-    """Let every loop check the time and every `~` the size of what it makes."""
+def _bound_expressions(tree: nodes.Template) -> None:
+    """Let every loop check the time, every `~` the size of what it makes, and every comparison and key what
+    it compares. Raises TemplateFailure for what marks text as HTML."""
+    if any(tree.find_all(nodes.EvalContextModifier)):
+        raise TemplateFailure("the chat template uses autoescape")
     for loop in tree.find_all(nodes.For):
         if isinstance(loop.iter, nodes.Expr):
             loop.iter = _filtered(loop.iter, "__timed")
+    for comparison in tree.find_all(nodes.Compare):
+        comparison.expr = _filtered(comparison.expr, "__comparable")
+        for operand in comparison.ops:
+            operand.expr = _filtered(operand.expr, "__comparable")
+    for pair in tree.find_all(nodes.Pair):
+        pair.key = _filtered(pair.key, "__comparable")
     for parent in list(tree.find_all(nodes.Node)):
         for name, value in list(parent.iter_fields()):
-            if isinstance(value, nodes.Concat):
-                setattr(parent, name, _filtered(value, "__bounded"))
-            elif isinstance(value, list):
-                value[:] = [
-                    _filtered(item, "__bounded") if isinstance(item, nodes.Concat) else item for item in value
-                ]
+            if isinstance(value, list):
+                value[:] = map(_bounded_concat, value)
+            else:
+                setattr(parent, name, _bounded_concat(value))
+
+
+def _bounded_concat(node: Any) -> Any:
+    if not isinstance(node, nodes.Concat):
+        return node
+    return _filtered(nodes.List(node.nodes, lineno=node.lineno), "__concatenated")
 
 
 def _filtered(expression: nodes.Expr, name: str) -> nodes.Filter:
@@ -191,21 +170,12 @@ def _filtered(expression: nodes.Expr, name: str) -> nodes.Filter:
 
 
 def render(template: Template, variables: dict[str, Any]) -> str:
-    """Render within the bounds. Raises TemplateRefusal or TemplateFailure."""
-    token = _deadline.set(time.monotonic() + limits.TEMPLATE_SECONDS)
+    """Render within the bounds. Raises TemplateRefusal or TemplateFailure; TemplateOverflow when the text is
+    larger than the largest prompt."""
     try:
-        pieces: list[str] = []
-        size = 0
-        for piece in template.generate(variables):
-            check_time()
-            size += len(piece)
-            if size > limits.PROMPT_BYTES:
-                raise TemplateFailure("the chat template gave more than the largest prompt")
-            pieces.append(piece)
-        return "".join(pieces)
+        with limited_time():
+            return joined(timed(template.generate(variables)))
     except (TemplateRefusal, TemplateFailure):
         raise
     except Exception as error:  # whatever a template's expression can raise
         raise TemplateFailure(f"the chat template failed: {type(error).__name__}: {error}") from error
-    finally:
-        _deadline.reset(token)

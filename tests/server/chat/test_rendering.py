@@ -9,7 +9,10 @@ from typing import Any
 
 import pytest
 
+from generated import limits
+from generated.errors import ApiError
 from generated.families import FAMILIES, Family
+from server.api.prompts import within_limit
 from server.chat import (
     ChatRenderer,
     TemplateFailure,
@@ -22,7 +25,7 @@ from server.chat.policy import ThinkingMode
 from server.chat.tools import ToolUse
 
 from .conversations import long_conversation
-from .faults import fault, refused
+from .faults import Fault, fault, refused
 
 GLM, LLAMA = FAMILIES["glm"], FAMILIES["llama"]
 OFF = resolve_thinking(None, None, GLM)
@@ -238,6 +241,28 @@ def test_a_failing_template_is_a_server_fault(caplog: pytest.LogCaptureFixture) 
         "engine_error",
     )
     assert "UndefinedError" in caplog.text
+
+
+@pytest.mark.parametrize("text", ["x" * (limits.PROMPT_BYTES + 1), "é" * (limits.PROMPT_BYTES // 2)])
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{% for m in messages %}{{ m.content }}!{% endfor %}",
+        "{{ '<|user|>' + messages[0].content | trim }}",
+        "{% set ns = namespace(x='!') %}{% set ns.x = ns.x ~ messages[0].content %}{{ ns.x }}",
+        "{% macro t(m) %}{{ m.content }}!{% endmacro %}{{ t(messages[0]) }}",
+    ],
+)
+def test_a_prompt_over_the_largest_is_refused_as_with_the_built_in_template(text: str, template: str) -> None:
+    messages = read_messages([{"role": "user", "content": text}])
+
+    def answer(renderer: ChatRenderer) -> tuple[Fault, str]:
+        with pytest.raises(ApiError) as raised:
+            within_limit(renderer.prompt(messages, NONE, OFF).encode("utf-8"), "messages")
+        error = raised.value
+        return (error.status, error.type, error.param, error.code), str(error)
+
+    assert answer(ChatRenderer(GLM, {"default": template})) == answer(ChatRenderer(GLM))
 
 
 def test_a_template_that_is_no_text_stops_the_start(tmp_path: Path) -> None:
