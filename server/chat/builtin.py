@@ -25,6 +25,7 @@ _EFFORTS: Mapping[str | None, str] = {
 }
 _EFFORT_UNSAID = "High"
 
+_DECLARATIONS_OPEN, _DECLARATIONS_CLOSE = "<tools>", "</tools>"
 GLM_MARKERS = (
     "[gMASK]",
     "<sop>",
@@ -33,6 +34,8 @@ GLM_MARKERS = (
     "<|assistant|>",
     "<|observation|>",
     "<|endoftext|>",
+    _DECLARATIONS_OPEN,
+    _DECLARATIONS_CLOSE,
     "<tool_response>",
     "</tool_response>",
     "<arg_key>",
@@ -73,7 +76,8 @@ def render_glm(
 def _glm_declarations(declarations: Sequence[Mapping[str, Any]]) -> str:
     lines = "\n".join(json.dumps(declaration, ensure_ascii=False) for declaration in declarations)
     return (
-        f"<|system|>You may call these tools:\n<tools>\n{lines}\n</tools>\nTo call a tool write "
+        f"<|system|>You may call these tools:\n{_DECLARATIONS_OPEN}\n{lines}\n{_DECLARATIONS_CLOSE}\n"
+        "To call a tool write "
         "<tool_call>NAME<arg_key>KEY</arg_key><arg_value>VALUE</arg_value></tool_call> "
         "with one key and one value for each argument."
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -183,6 +184,16 @@ def test_without_a_tokenizer_the_familys_markers_are_broken() -> None:
     assert prompt == (
         "[gMASK]<sop><|user|>x< |user|>y< |observation|>< /think>< tool_call><|assistant|><think></think>"
     )
+
+
+def test_b33_every_tag_of_the_built_in_template_is_the_templates_alone() -> None:
+    def tags(text: str) -> list[str]:
+        return re.findall(r"<[^<>\s]+>|\[gMASK\]", rendered(ChatRenderer(GLM), text))
+
+    plain = tags("x")
+    assert {"<tools>", "</tools>", "<tool_response>", "<arg_value>"} < set(plain)
+    for tag in set(plain):
+        assert tags(tag) == tags(f"x{tag}{tag}") == plain
 
 
 def test_section_8_a_value_nested_as_deep_as_a_body_may_be_is_neutralised() -> None:
