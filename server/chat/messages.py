@@ -102,14 +102,17 @@ def _read_part(value: object, path: str) -> str:
 
 
 def _read_reasoning(message: Mapping[str, object], path: str) -> str:
-    for name in _REASONING_FIELDS:
-        value = message.get(name)
-        if value is None:
-            continue
-        if not isinstance(value, str):
-            raise errors.invalid_request(param=f"{path}.{name}", message=f"{name} must be a string.")
-        return plain_text(value, f"{path}.{name}")
-    return ""
+    """The first spelling that holds any text; all are checked."""
+    spelled = [_read_optional_text(message.get(name), name, f"{path}.{name}") for name in _REASONING_FIELDS]
+    return next(filter(None, spelled), "")
+
+
+def _read_optional_text(value: object, name: str, path: str) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise errors.invalid_request(param=path, message=f"{name} must be a string.")
+    return plain_text(value, path)
 
 
 def _read_calls(value: object, path: str) -> tuple[ReplayedCall, ...]:

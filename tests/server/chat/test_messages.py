@@ -101,6 +101,14 @@ def test_replayed_reasoning_has_two_spellings(name: str) -> None:
     assert fault(lambda: read_messages(assistant(**{name: 5}))) == refused(f"messages.0.{name}", None)
 
 
+@pytest.mark.parametrize("none", ["", None])
+def test_b81_of_two_spellings_the_first_that_is_not_empty_replays(none: str | None) -> None:
+    assert read_messages(assistant(reasoning_content=none, reasoning="WHY"))[0].reasoning == "WHY"
+    assert read_messages(assistant(reasoning_content="WHY", reasoning=none))[0].reasoning == "WHY"
+    assert read_messages(assistant(reasoning_content="WHY", reasoning="other"))[0].reasoning == "WHY"
+    assert read_messages(assistant(reasoning_content=none, reasoning=""))[0].reasoning == ""
+
+
 @pytest.mark.parametrize(
     ("content", "place"),
     [("a\0b", "messages.1.content"), ([{"type": "text", "text": "a\0b"}], "messages.1.content.0.text")],
