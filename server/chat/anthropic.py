@@ -26,6 +26,12 @@ _BLOCKS: Mapping[str, tuple[str, ...]] = {
     "user": ("text", "tool_result"),
     "assistant": ("text", "thinking", "redacted_thinking", "tool_use"),
 }
+_HOLDERS: Mapping[str, str] = {
+    "system": "a system message",
+    "user": "a user message",
+    "assistant": "an assistant message",
+}
+_TEXT_BLOCKS = ("text",)
 
 
 def read_stop_sequences(value: object) -> tuple[str, ...]:
@@ -50,7 +56,11 @@ def read_system(value: object) -> str:
 
     Lines that a client changes on every request are left out, so that the prompt's beginning stays the same.
     """
-    return "" if value is None else "".join(map(without_changing_lines, _texts(value, "system")))
+    return (
+        ""
+        if value is None
+        else "".join(map(without_changing_lines, _texts(value, "system", _HOLDERS["system"])))
+    )
 
 
 def with_system(system: str, messages: Sequence[Message]) -> tuple[Message, ...]:
@@ -59,7 +69,8 @@ def with_system(system: str, messages: Sequence[Message]) -> tuple[Message, ...]
 
 
 def read_anthropic_messages(value: object) -> tuple[Message, ...]:
-    """The field `messages`. Tool results become turns of their own before the text of the same turn.
+    """The field `messages`. Tool results become turns of their own before the text of the same turn. A system
+    message of nothing but lines that change on every request is no turn.
 
     Raises invalid_request, unsupported_role or unsupported_content_type.
     """
@@ -67,9 +78,14 @@ def read_anthropic_messages(value: object) -> tuple[Message, ...]:
         raise errors.invalid_request(
             param="messages", message="messages must be a non-empty list of messages."
         )
-    return tuple(
+    turns = tuple(
         turn for index, entry in enumerate(value) for turn in _read_turns(entry, f"messages.{index}")
     )
+    if not turns:
+        raise errors.invalid_request(
+            param="messages", message="messages must be a non-empty list of messages with text of their own."
+        )
+    return turns
 
 
 def _read_turns(entry: object, path: str) -> list[Message]:
@@ -88,13 +104,17 @@ def _read_turns(entry: object, path: str) -> list[Message]:
         raise errors.invalid_request(
             param=path, message="The content of a message must be a string or a list of blocks."
         )
-    blocks = [_checked_block(block, f"{path}.{index}", role) for index, block in enumerate(content)]
+    blocks = [
+        _checked_block(block, f"{path}.{index}", _BLOCKS[role], _HOLDERS[role])
+        for index, block in enumerate(content)
+    ]
     if role == "user":
         return _user_turns(blocks)
     texts = [_text(block, where) for block, where in blocks if block["type"] == "text"]
-    if role == "system":
-        return [Message("system", "".join(map(without_changing_lines, texts)))]
     text = "".join(texts)
+    if role == "system":
+        kept = "".join(map(without_changing_lines, texts))
+        return [Message("system", kept)] if kept == text or kept.strip() else []
     thought = "".join(_thought(block, where) for block, where in blocks if block["type"] == "thinking")
     calls = tuple(_replayed_call(block, where) for block, where in blocks if block["type"] == "tool_use")
     return [Message("assistant", text, thought, calls)]
@@ -103,10 +123,11 @@ def _read_turns(entry: object, path: str) -> list[Message]:
 _Block = tuple[dict[str, Any], str]
 
 
-def _checked_block(block: object, path: str, role: str) -> _Block:
-    if not isinstance(block, dict) or block.get("type") not in _BLOCKS[role]:
+def _checked_block(block: object, path: str, kinds: Sequence[str], holder: str) -> _Block:
+    """A block of one of the `kinds`; `holder` is what a message calls the place it is in."""
+    if not isinstance(block, dict) or block.get("type") not in kinds:
         raise errors.unsupported_content_type(
-            param=path, message=f"A block of a {role} message must be one of {', '.join(_BLOCKS[role])}."
+            param=path, message=f"A block of {holder} must be one of {', '.join(kinds)}."
         )
     return block, path
 
@@ -138,7 +159,7 @@ def _string(block: Mapping[str, Any], name: str, path: str) -> str:
 
 def _tool_result(block: Mapping[str, Any], path: str) -> Message:
     content = block.get("content")
-    text = "" if content is None else "".join(_texts(content, f"{path}.content"))
+    text = "" if content is None else "".join(_texts(content, f"{path}.content", "a tool result"))
     if block.get("is_error") is True:
         text = ERROR_PREFIX + text
     identifier = block.get("tool_use_id")
@@ -156,13 +177,17 @@ def _replayed_call(block: Mapping[str, Any], path: str) -> ReplayedCall:
     return ReplayedCall(name, arguments or {}, identifier if isinstance(identifier, str) else None)
 
 
-def _texts(value: object, path: str) -> list[str]:
-    """A string as the only text, or the texts of a list of text blocks."""
+def _texts(value: object, path: str, holder: str) -> list[str]:
+    """A string as the only text, or the texts of a list of text blocks; `holder` is what messages call it."""
     if isinstance(value, str):
         return [plain_text(value, path)]
     if not isinstance(value, list):
-        raise errors.invalid_request(param=path, message="This must be a string or a list of text blocks.")
-    checked = [_checked_block(block, f"{path}.{index}", "system") for index, block in enumerate(value)]
+        raise errors.invalid_request(
+            param=path, message=f"The content of {holder} must be a string or a list of text blocks."
+        )
+    checked = [
+        _checked_block(block, f"{path}.{index}", _TEXT_BLOCKS, holder) for index, block in enumerate(value)
+    ]
     return [_text(block, where) for block, where in checked]
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from generated.errors import ApiError
 from generated.families import FAMILIES
 from server.chat import (
     ChatRenderer,
@@ -178,6 +180,54 @@ def test_system_messages_keep_their_place() -> None:
         Message("user", "a"),
         Message("system", "S"),
     )
+
+
+BILLING = "x-anthropic-billing-header: cc_version=2; cch=ab12;"
+
+
+@pytest.mark.parametrize("content", [BILLING, BILLING + "\n", [{"type": "text", "text": BILLING}]])
+def test_b105_a_system_message_of_billing_lines_alone_is_no_turn(content: object) -> None:
+    billing = {"role": "system", "content": content}
+    read = read_anthropic_messages([{"role": "user", "content": "a"}, billing])
+    assert read == (Message("user", "a"),)
+    prompt = ChatRenderer(GLM).prompt(read, ToolUse(), read_thinking(None, GLM))
+    assert prompt == "[gMASK]<sop><|user|>a<|assistant|><think></think>"
+    assert fault(lambda: read_anthropic_messages([billing])) == refused("messages", None)
+
+
+@pytest.mark.parametrize("content", ["", []])
+def test_an_empty_system_message_of_the_client_is_kept(content: object) -> None:
+    assert read_anthropic_messages([{"role": "system", "content": content}]) == (Message("system", ""),)
+
+
+IMAGE = {"type": "image"}
+
+
+@pytest.mark.parametrize(
+    ("read", "told"),
+    [
+        (lambda: read_system([IMAGE]), "A block of a system message must be one of text."),
+        (lambda: read_system(5), "a system message must be a string or a list of text blocks."),
+        (
+            lambda: read_anthropic_messages(turn("user", {"type": "tool_result", "content": [IMAGE]})),
+            "A block of a tool result must be one of text.",
+        ),
+        (
+            lambda: read_anthropic_messages(turn("user", {"type": "tool_result", "content": 5})),
+            "a tool result must be a string or a list of text blocks.",
+        ),
+        (lambda: read_anthropic_messages(turn("user", IMAGE)), "A block of a user message must be"),
+        (lambda: read_anthropic_messages(turn("system", IMAGE)), "A block of a system message must be"),
+        (
+            lambda: read_anthropic_messages(turn("assistant", IMAGE)),
+            "A block of an assistant message must be",
+        ),
+    ],
+)
+def test_a_bad_block_is_told_by_the_place_it_is_in(read: Callable[[], object], told: str) -> None:
+    with pytest.raises(ApiError) as raised:
+        read()
+    assert told in raised.value.message
 
 
 def test_b81_b103_thinking_replays_with_any_signature_and_redacted_thinking_is_taken() -> None:
