@@ -182,9 +182,7 @@ def _texts(value: object, path: str, holder: str) -> list[str]:
     if isinstance(value, str):
         return [plain_text(value, path)]
     if not isinstance(value, list):
-        raise errors.invalid_request(
-            param=path, message=f"The content of {holder} must be a string or a list of text blocks."
-        )
+        raise errors.invalid_request(param=path, message=f"{path} must be a string or a list of text blocks.")
     checked = [
         _checked_block(block, f"{path}.{index}", _TEXT_BLOCKS, holder) for index, block in enumerate(value)
     ]

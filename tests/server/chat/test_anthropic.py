@@ -207,14 +207,14 @@ IMAGE = {"type": "image"}
     ("read", "told"),
     [
         (lambda: read_system([IMAGE]), "A block of a system message must be one of text."),
-        (lambda: read_system(5), "a system message must be a string or a list of text blocks."),
+        (lambda: read_system(5), "system must be a string or a list of text blocks."),
         (
             lambda: read_anthropic_messages(turn("user", {"type": "tool_result", "content": [IMAGE]})),
             "A block of a tool result must be one of text.",
         ),
         (
             lambda: read_anthropic_messages(turn("user", {"type": "tool_result", "content": 5})),
-            "a tool result must be a string or a list of text blocks.",
+            "messages.0.content.0.content must be a string or a list of text blocks.",
         ),
         (lambda: read_anthropic_messages(turn("user", IMAGE)), "A block of a user message must be"),
         (lambda: read_anthropic_messages(turn("system", IMAGE)), "A block of a system message must be"),
