@@ -1,0 +1,183 @@
+"""Large texts come out as the standard decoder has them, value or fault, wherever their windows end."""
+
+from __future__ import annotations
+
+import gc
+import json
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from server import json_pieces
+from server.json_pieces import LargeDict, LargeList, decode
+from server.json_values import rewritten
+
+KEYS = ['"a"', '"a"', '"b"', '""', '"\\""', '"]"']
+LEAVES = [
+    "1",
+    "-2.5e3",
+    '"x"',
+    '"\\\\"',
+    '"\\"[{"',
+    '"é😀"',
+    "null",
+    "true",
+    '"\\u00e9"',
+    "9" * 30,
+    '""',
+    "0.5",
+]
+WRONG = ["", ",", "[", "]", "{", "}", '"', ":", "\\", " ", "1", "\n", "NaN", "1e999", "tru"]
+
+
+def refused(word: str) -> None:
+    raise ValueError(word)
+
+
+STANDARD = json.JSONDecoder(parse_constant=refused)
+
+
+def random_json(chosen: random.Random, levels: int) -> str:
+    def blank() -> str:
+        return chosen.choice(["", "", " ", "\n  "])
+
+    kind = chosen.random()
+    if not levels or kind > 0.7:
+        return chosen.choice([*LEAVES, f'"{"y" * 30}"'])
+    members = [random_json(chosen, levels - 1) + blank() for _ in range(chosen.randrange(5))]
+    if kind < 0.35:
+        return f"[{blank()}{f',{blank()}'.join(members)}]"
+    named = [f"{chosen.choice(KEYS)}{blank()}:{blank()}{member}" for member in members]
+    return f"{{{blank()}{f',{blank()}'.join(named)}}}"
+
+
+def outcome(read: Callable[[], Any]) -> object:
+    """The value as written, so that 1 and true differ, or the fault and its place."""
+    try:
+        return json.dumps(read())
+    except json.JSONDecodeError as fault:
+        return fault.msg, fault.pos, fault.lineno, fault.colno
+    except ValueError as fault:
+        return str(fault)
+
+
+@pytest.mark.parametrize("window", [1, 2, 5, 9, 17, 40, 100])
+def test_any_text_comes_out_as_from_the_standard_decoder(
+    monkeypatch: pytest.MonkeyPatch, window: int
+) -> None:
+    chosen = random.Random(window)
+    faults = 0
+    for _ in range(1000):
+        text = random_json(chosen, 6)
+        for _ in range(chosen.choice([0, 0, 1, 2, 3])):
+            place, gone = chosen.randrange(len(text) + 1), chosen.choice([0, 1, 1, 2])
+            text = text[:place] + chosen.choice(WRONG) + text[place + gone :]
+        monkeypatch.setattr(json_pieces, "_SHORTEST_REACH", chosen.choice([2, 4, 16, 64]))
+        expected = outcome(lambda text=text: STANDARD.decode(text))
+        assert outcome(lambda text=text: decode(text, STANDARD, window)) == expected, (text, window)
+        faults += not isinstance(expected, str)
+    assert 100 < faults < 900
+
+
+@pytest.mark.parametrize("size", range(1, 8))
+@pytest.mark.parametrize("number", ["1e+5", "-1.5E-7", "12.5", "-0", "1e+,"])
+def test_a_number_that_a_window_cuts_is_read_whole(number: str, size: int) -> None:
+    text = f"[[{number},{number}]]"
+    assert outcome(lambda: decode(text, STANDARD, size)) == outcome(lambda: STANDARD.decode(text))
+
+
+class Counting(json.JSONDecoder):
+    """A decoder that counts the characters it was given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen = self.calls = 0
+
+    def decode(self, s: str, *rest: Any) -> Any:
+        self.seen += len(s)
+        self.calls += 1
+        return super().decode(s, *rest)
+
+
+@pytest.mark.parametrize("member", ["[]", "1", '""', '{"a":1}', "[[[[1]]]]", '{"type":"text","text":"a, b"}'])
+@pytest.mark.parametrize("around", ['{"x":[MEMBERS]}', "[[MEMBERS],[MEMBERS]]", '[{"y":[MEMBERS]},1]'])
+def test_small_members_are_decoded_many_at_a_time_and_once(member: str, around: str) -> None:
+    """In vain is decoded less than half of it: two windows or so for each container that ends."""
+    members = ",".join([member] * (300_000 // len(member)))
+    text = around.replace("MEMBERS", members)
+    decoder = Counting()
+    assert decode(text, decoder) == json.loads(text)
+    assert decoder.seen < 1.5 * len(text)
+    assert decoder.calls < 200
+
+
+def test_what_is_longer_than_a_window_is_large_and_nothing_else() -> None:
+    value = decode('{"a":[[1,2],[3,4],{"b":"' + "x" * 200 + '"}]}', STANDARD, 100)
+    assert type(value) is LargeDict
+    assert type(value["a"]) is LargeList
+    assert [type(member) for member in value["a"]] == [list, list, LargeDict]
+    assert type(rewritten(value, str)["a"]) is LargeList
+    assert rewritten(value, lambda leaf: leaf) == value
+
+
+@pytest.fixture
+def eventually() -> Iterator[Callable[[Callable[[], bool]], bool]]:
+    def wait(met: Callable[[], bool]) -> bool:
+        end = time.monotonic() + 20
+        while not met() and time.monotonic() < end:
+            threading.Event().wait(0.01)
+        return met()
+
+    yield wait
+
+
+class Marked(str):
+    """A text whose end is seen."""
+
+    alive = 0
+
+    def __init__(self, *_: object) -> None:
+        type(self).alive += 1
+
+    def __del__(self) -> None:
+        type(self).alive -= 1
+
+
+def test_large_values_are_freed_to_the_last_member(eventually: Callable[[Callable[[], bool]], bool]) -> None:
+    value = decode("[" * 300 + '{"a":[' + "1," * 500 + "1]}" + "]" * 300, STANDARD, 50)
+    inner = value
+    while type(inner) is LargeList:
+        inner.append(Marked("outer"))
+        inner = inner[0]
+    inner["a"] += [Marked("inner") for _ in range(1000)]
+    assert Marked.alive == 1300
+    del value, inner
+    assert eventually(lambda: Marked.alive == 0)
+
+
+def test_the_collector_never_sees_what_a_large_text_holds_and_goes_on_afterwards(
+    eventually: Callable[[Callable[[], bool]], bool],
+) -> None:
+    assert gc.isenabled()
+    frozen = gc.get_freeze_count()
+    collections = [generation["collections"] for generation in gc.get_stats()]
+    value = decode("[" + "[]," * 200_000 + "[]]", STANDARD)
+    assert [generation["collections"] for generation in gc.get_stats()] == collections
+    assert gc.isenabled()
+    assert gc.get_freeze_count() >= frozen + 200_000
+    del value
+    assert eventually(lambda: gc.get_freeze_count() <= frozen)
+
+
+def test_a_faulty_text_leaves_the_collector_as_it_was() -> None:
+    gc.disable()
+    try:
+        with pytest.raises(json.JSONDecodeError):
+            decode("[" + "1," * 1000 + "x]", STANDARD, 100)
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
