@@ -23,7 +23,8 @@ WINDOW: Final = 64 * 1024
 
 _FREED_AT_ONCE: Final = 64  # members, none of which was longer than a window
 _SHORTEST_REACH: Final = 64
-_NEXT_REACH: Final = 256  # after a member that was decoded alone
+_NEXT_REACH: Final = 256  # after members that were decoded one by one
+_MOST_ALONE: Final = 32
 _MOST_LOOKED_AT: Final = 256  # commas and strings behind the last whole member of a window
 _CUT_NUMBER: Final = 3  # behind "1" in "1e+", which is taken for a number and "e+" where a window ends so
 _MANY_CONTAINERS: Final = 50_000  # so many that a garbage collection would be felt
@@ -165,6 +166,8 @@ class _Pieces:
         self._reach = (
             window  # characters in which whole members are looked for: fewer near the end of a container
         )
+        self._alone = 0  # members to decode one by one before another window of them is looked for
+        self._tried = 1  # doubled each time in vain
         self._open: list[LargeList | LargeDict] = []  # the innermost last
         self._long: set[int] = set()  # where arrays and objects begin that are known to be longer
         self._view, self._view_start = text[:window], 0
@@ -201,13 +204,18 @@ class _Pieces:
 
     def _members(self, container: LargeList | LargeDict, place: int) -> int:
         """Put the members at ``place`` into ``container``, a window of them or one; returns their end."""
+        if self._alone:
+            self._alone -= 1
+            return self._member(container, place)
         while self._reach >= _SHORTEST_REACH and place not in self._long:
             length = _length_of_members(self._text[place : place + self._reach])
             if length and self._took(container, self._text[place : place + length]):
-                self._reach = min(2 * self._reach, self._window)
+                self._reach, self._tried = min(2 * self._reach, self._window), 1
                 return place + length
             self._reach //= 2
         self._reach = _NEXT_REACH
+        self._tried = min(2 * self._tried, _MOST_ALONE)
+        self._alone = self._tried
         return self._member(container, place)
 
     def _took(self, container: LargeList | LargeDict, members: str) -> bool:
