@@ -35,7 +35,7 @@ def member_param(index: int) -> str:
 def is_batch(body: Mapping[str, Any]) -> bool:
     """Whether the body asks for several prompts: a list of more than one text, or of more than one list."""
     prompt = body.get(PARAM)
-    return isinstance(prompt, list) and prompt[1:] != [] and (_all(prompt, str) or _all(prompt, list))
+    return isinstance(prompt, list) and len(prompt) > 1 and (_all(prompt, str) or _all(prompt, list))
 
 
 def flat_prompt(value: Any, *, token_ids: bool) -> Prompt:
@@ -89,6 +89,9 @@ def _all(value: Sequence[Any], kind: type) -> bool:
     return all(isinstance(item, kind) for item in value)
 
 
+_IDS_AT_A_TIME: Final = 1 << 15
+
+
 def _require_ids(token_ids: bool) -> None:
     if not token_ids:
         raise errors.unsupported_parameter(
@@ -109,7 +112,9 @@ def _text(value: Any, param: str) -> Prompt:
 def _ids(value: list[Any], param: str) -> Prompt:
     if not value or not all(type(item) is int for item in value):
         raise errors.invalid_value(param=param, message="Token ids are integers, at least one.")
-    data = " ".join(map(str, value)).encode("ascii")
+    # One call over millions of ids would keep the interpreter from everybody else.
+    parts = (value[place : place + _IDS_AT_A_TIME] for place in range(0, len(value), _IDS_AT_A_TIME))
+    data = b" ".join([" ".join(map(str, part)).encode("ascii") for part in parts])
     if b"-" in data:
         raise errors.invalid_value(param=param, message="Token ids are not negative.")
     return Prompt(within_limit(data, param), True, param)

@@ -104,3 +104,8 @@ def test_limit_prompt_bytes_is_enforced_by_name() -> None:
         "prompt",
         "invalid_value",
     )
+
+
+@pytest.mark.parametrize("count", [1, (1 << 15) - 1, 1 << 15, (1 << 15) + 1, (1 << 16) + 1])
+def test_ids_are_joined_by_single_spaces_however_many_there_are(count: int) -> None:
+    assert flat_prompt([7] * count, token_ids=True).data == b" ".join([b"7"] * count)
