@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from generated import limits
-from tests.engine.checkpoints import RECIPES, write_checkpoint
+from tests.engine.checkpoints import RECIPES, Recipe, write_checkpoint
 from tests.engine.engine_process import EngineProcess, submit
 
 NANO = Path(__file__).parents[2] / "engine" / "nano" / "model"
@@ -46,11 +46,21 @@ def assert_same_numbers(ours: list[Any], theirs: list[Any]) -> None:
             assert_near(value, known.get(token, other.token_logprobs[-1]))
 
 
-@pytest.fixture(params=[*RECIPES, "nano"])
+def grouped(heads: int) -> Recipe:
+    """A model with so many query heads for each of its two key-value heads."""
+    shape = {"num_attention_heads": 2 * heads, "num_key_value_heads": 2, "head_dim": 16, "hidden_size": 64}
+    return Recipe({"model_type": "qwen2", **shape}, dtype="F16", seed=10)
+
+
+GROUPED = {f"groups of {heads}": grouped(heads) for heads in (1, 3, 7, 8, 9, 16)}
+"""Around the number of rows attention takes at a time, 8."""
+
+
+@pytest.fixture(params=[*RECIPES, *GROUPED, "nano"])
 def directory(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """A checkpoint of each model type, dtype and layout, and the embedded model."""
     if request.param != "nano":
-        return write_checkpoint(tmp_path, RECIPES[request.param])
+        return write_checkpoint(tmp_path, {**RECIPES, **GROUPED}[request.param])
     return Path(shutil.copytree(NANO, tmp_path / "nano"))
 
 

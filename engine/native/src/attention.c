@@ -28,9 +28,10 @@ void attention_close(attention *work) {
 void attention_plan(attention *work, const row_place *places, size_t rows) {
     size_t longest = 0;
     size_t largest = 0;
+    size_t runs = 0;
     work->places = places;
     work->item_count = 0;
-    for (size_t row = 0; row < rows;) {
+    for (size_t row = 0; row < rows; runs++) {
         size_t next = row + 1u;
         while (next < rows && places[next].slot == places[row].slot) {
             next++;
@@ -46,7 +47,7 @@ void attention_plan(attention *work, const row_place *places, size_t rows) {
         longest = most(longest, places[next - 1u].position + 1u);
         row = next;
     }
-    work->separated = work->item_count == rows * work->heads && largest == work->group;
+    work->separated = runs == rows && work->group <= TILE_ROWS;
     work->adds = 2u * longest * work->dim * largest;
 }
 
