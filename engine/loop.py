@@ -25,6 +25,8 @@ from generated.wire import ProtocolFault
 _GRAMMAR_FAILED = ("grammar", "failed")
 """Words of an ERROR of the engine's own: no code of the wire says it."""
 
+_LONGEST_LOG_LINE = 300
+
 
 @dataclass
 class _Request:
@@ -63,7 +65,7 @@ class EngineLoop:
     def __init__(self, model: Model, log: Callable[[str], None] | None = None) -> None:
         """`log` takes one line for the engine's log; stderr by default."""
         self._model = model
-        self._log = log or (lambda line: print(line, file=sys.stderr, flush=True))
+        self._write_log = log or (lambda line: print(line, file=sys.stderr, flush=True))
         self._reader = commands.CommandReader()
         self._requests: dict[int, _Request] = {}
         self._slots: dict[int, _Request] = {}
@@ -73,6 +75,11 @@ class EngineLoop:
         self._image_for: int | None = None
         self.broken = False
         """The command stream lost its framing; the engine must end."""
+
+    def _log(self, line: str) -> None:
+        """Words of a client, a grammar's for example, may stand in `line`: it stays one line, and short."""
+        shown = "".join(char if char.isprintable() else " " for char in line[:_LONGEST_LOG_LINE])
+        self._write_log(shown)
 
     @property
     def busy(self) -> bool:

@@ -97,9 +97,15 @@ def read_json(path: Path) -> dict[str, Any]:
         raise LaunchError(f"{path} cannot be read: {error.strerror}") from None
     except ValueError as error:
         raise LaunchError(f"{path} is not valid JSON: {error}") from None
+    except RecursionError:
+        raise LaunchError(f"{path} is nested too deeply") from None
     if not isinstance(value, dict):
         raise LaunchError(f"{path} must hold a JSON object")
     return value
+
+
+_LARGEST_COUNT = 1 << 24
+"""More than any model has of anything; tables are made of such counts before a tensor is looked at."""
 
 
 class _Keys:
@@ -120,6 +126,8 @@ class _Keys:
             return default
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise self.fail(key, f"must be a positive integer, not {value!r}")
+        if value > _LARGEST_COUNT:
+            raise self.fail(key, f"must be at most {_LARGEST_COUNT}, not {value!r}")
         return value
 
     def real(self, key: str, default: float | None = None) -> float:

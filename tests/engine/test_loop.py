@@ -239,3 +239,13 @@ def random_submit(random: Random, request: int) -> bytes:
     if random.random() < 0.3:
         fields["logprobs"] = random.randint(1, 32)
     return submit(request, prompt, random.randint(0 if "logprobs" in fields else 1, 6), **fields)
+
+
+def test_words_of_a_grammar_stay_within_one_short_line_of_the_log(session: Session) -> None:
+    grammar = b'{"type":"f\\u001b[31moo\\nFORGED' + b"x" * 5000 + b'"}'
+    header = b"SUBMIT 1 0 2 4 0 1 %d\n" % len(grammar)
+    assert brief(session.send(header + b"hi" + grammar + b"\n")) == [("ERROR", 1, "BAD_REQUEST")]
+    assert len(session.log) == 1
+    assert session.log[0].startswith("request 1: invalid grammar")
+    assert session.log[0].isprintable()
+    assert len(session.log[0]) <= 300
