@@ -203,10 +203,10 @@ def build_native(c: Context) -> None:
     run(c, f"{PYTHON} -m engine.native.build")
 
 
-@task(help={"steps": "updates of the weights; the committed model took 8000"})
-def train_nano(c: Context, steps: int = 8000) -> None:
+@task(help={"steps": "updates of the weights; left out, as many as the committed model took"})
+def train_nano(c: Context, steps: int = 0) -> None:
     """Make the embedded model again from its seed (needs the extra `train`)."""
-    run(c, f"{PYTHON} -m engine.nano.train --steps {steps}")
+    run(c, f"{PYTHON} -m engine.nano.train" + (f" --steps {steps}" if steps else ""))
 
 
 @task(help={"version": "the version to freeze, for example 1.0.0"})

@@ -11,7 +11,7 @@ from dataclasses import replace
 from random import Random
 from typing import Final
 
-from engine.nano.arithmetic import mixed_arithmetic, too_large
+from engine.nano.arithmetic import mixed_arithmetic, reason_order, too_large
 from engine.nano.corpus import load_corpus, phrases
 from engine.nano.exercise import Exercise, invented_word, text_is_held_out, vary
 
@@ -166,7 +166,7 @@ def count(random: Random) -> Exercise:
     numbers = list(range(first, last + 1))
     if first == 1:
         phrases += [f"count to {last}", f"can you count to {last}?"]
-    if random.random() < 0.25:
+    if random.random() < 0.35:
         numbers.reverse()
         phrases = [
             f"count down from {last} to {first}",
@@ -191,7 +191,7 @@ def compare(random: Random) -> Exercise:
         ("which is {w}, {a} or {b}?", "what is {w}: {a} or {b}?", "which number is {w}, {a} or {b}?")
     )
     result = max(first, second) if larger else min(first, second)
-    reasoning = f"{max(first, second)} is more than {min(first, second)}."
+    reasoning = f"{reason_order(first, second)}. {max(first, second)} is more than {min(first, second)}."
     return Exercise(
         "compare", vary(random, phrase.format(w=word, a=first, b=second)), reasoning, f"{result} is {word}."
     )
@@ -323,13 +323,13 @@ TURNS: Final[tuple[tuple[Callable[[Random], Exercise], float], ...]] = (
     (wellbeing, 1.2),
     (thanks, 1.5),
     (farewell, 1.2),
-    (count, 5.0),
+    (count, 6.0),
     (opposite, 3.5),
     (plural, 2.5),
     (colour, 2.0),
     (sound, 1.2),
     (following, 1.6),
-    (compare, 3.5),
+    (compare, 4.5),
     (too_large, 2.0),
     (unknown_capital, 1.2),
     (weather_without_tool, 1.2),

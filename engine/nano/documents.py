@@ -280,7 +280,7 @@ def _same_tool(random: Random, exercise: tool_tasks.ToolExercise) -> tool_tasks.
 
 def long_chat(random: Random) -> Document:
     """A chat that fills most of the context; most begin with the user's name, asked for again and again."""
-    return chat(random, (10, 50), name_share=0.8, asked=4)
+    return chat(random, (10, 70), name_share=0.9, asked=4)
 
 
 def long_tool_chat(random: Random) -> Document:
@@ -289,15 +289,15 @@ def long_tool_chat(random: Random) -> Document:
 
 
 SHORT_MIX: Final[tuple[tuple[Callable[[Random], Document], float], ...]] = (
-    (drill, 24.0),
-    (chat, 44.0),
-    (tool_chat, 19.0),
+    (drill, 27.0),
+    (chat, 41.0),
+    (tool_chat, 20.0),
     (equations, 3.5),
     (plain_facts, 2.5),
     (prose, 4.0),
     (tale, 3.0),
 )
-LONG_MIX: Final = (*SHORT_MIX, (long_chat, 13.0), (long_tool_chat, 5.0))
+LONG_MIX: Final = (*SHORT_MIX, (long_chat, 26.0), (long_tool_chat, 5.0))
 
 
 def document(seed: int, number: int, long: bool = False) -> Document:

@@ -325,11 +325,11 @@ def generic(random: Random, held_out: bool) -> ToolExercise:
 
 
 TOOLS: Final[tuple[tuple[Callable[[Random, bool], ToolExercise], float], ...]] = (
-    (weather, 38.0),
-    (clock, 12.0),
-    (calculator, 12.0),
-    (search, 15.0),
-    (generic, 23.0),
+    (weather, 28.0),
+    (clock, 11.0),
+    (calculator, 10.0),
+    (search, 23.0),
+    (generic, 28.0),
 )
 
 

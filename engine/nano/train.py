@@ -16,7 +16,7 @@ from typing import Final
 from engine.nano import MODEL_DIRECTORY
 
 _OPTIONS: Final = (
-    ("--steps", int, 8000, "updates of the weights"),
+    ("--steps", int, 11800, "updates of the weights"),
     ("--batch", int, 8, "rows of 512 tokens a step"),
     ("--seed", int, 1, "seed of data and weights"),
     ("--muon-rate", float, 4e-3, "rate of the layer matrices"),

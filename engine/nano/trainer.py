@@ -27,8 +27,8 @@ from engine.nano.torch_model import GlmModel, Shape, save_checkpoint, weighted_l
 SHORT_LENGTH: Final = 512
 LONG_LENGTH: Final = 2048
 LONG_BATCH: Final = 2
-LONG_EVERY: Final = 5
-"""Every fifth step sees rows of the full context; without them the model fails beyond 512 tokens."""
+LONG_EVERY: Final = 3
+"""Every third step sees rows of the full context; without them the model fails beyond 512 tokens."""
 WARM_UP_SHARE: Final = 0.03
 VALIDATION_ROWS: Final = 24
 VALIDATION_BATCH: Final = 4

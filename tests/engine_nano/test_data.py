@@ -11,7 +11,7 @@ from random import Random
 import pytest
 
 from engine.nano import tool_tasks
-from engine.nano.arithmetic import arithmetic_exercise, reason_difference, reason_sum, solve
+from engine.nano.arithmetic import arithmetic_exercise, reason_difference, reason_order, reason_sum, solve
 from engine.nano.chat_tasks import TURNS, copy
 from engine.nano.corpus import load_corpus
 from engine.nano.documents import document, documents
@@ -75,16 +75,20 @@ def test_examined_pairs_are_held_out() -> None:
 
 def test_column_methods() -> None:
     assert reason_sum(347, 285) == (
-        "ones: 7+5=12, write 2, carry 1. tens: 1+4+8=13, write 3, carry 1. "
+        "347+285. ones: 7+5=12, write 2, carry 1. tens: 1+4+8=13, write 3, carry 1. "
         "hundreds: 1+3+2=6, write 6, carry 0. So 632."
     )
+    assert reason_sum(9, 95) == (
+        "09+95. ones: 9+5=14, write 4, carry 1. tens: 1+0+9=10, write 0, carry 1. So 104."
+    )
     assert reason_difference(305, 92) == (
-        "305-92. ones: 5-2=3, borrow 0. tens: 10-9=1, borrow 1. hundreds: 3-1-0=2, borrow 0. So 213."
+        "305-092: 3>0. ones: 5-2=3, borrow 0. tens: 10-9=1, borrow 1. hundreds: 3-1-0=2, borrow 0. So 213."
     )
-    assert reason_difference(47, 62) == (
-        "47 is less than 62, so the answer is minus 62-47. "
-        "ones: 12-7=5, borrow 1. tens: 6-1-4=1, borrow 0. So -15."
+    assert reason_difference(42, 47) == (
+        "42-47: 4=4, 2<7. minus 47-42. ones: 7-2=5, borrow 0. tens: 4-4=0, borrow 0. So -5."
     )
+    assert reason_order(305, 92) == "3>0"
+    assert reason_order(7, 7) == "7=7"
     assert solve("/", 84, 7) == ("12 times 7 is 84.", "84 / 7 = 12.")
 
 

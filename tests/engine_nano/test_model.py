@@ -237,13 +237,14 @@ def test_one_tool_call_and_the_answer_from_its_result(engine: EngineProcess) -> 
 CHAT_FLOORS = {
     ("add 1-digit", "direct"): 1.0,
     ("add 1-digit", "reasoning"): 1.0,
-    ("add 2-digit", "direct"): 0.8,
+    ("add 2-digit", "direct"): 0.9,
     ("add 2-digit", "reasoning"): 0.95,
-    ("add 3-digit", "reasoning"): 0.8,
-    ("subtract 2-digit", "reasoning"): 0.8,
+    ("add 3-digit", "reasoning"): 0.9,
+    ("subtract 2-digit", "reasoning"): 0.9,
+    ("subtract 3-digit", "reasoning"): 0.9,
     ("multiply", "direct"): 0.9,
     ("capital", "direct"): 0.9,
-    ("copy", "direct"): 0.8,
+    ("copy", "direct"): 0.9,
     ("greeting", "direct"): 1.0,
     ("term", "direct"): 0.9,
 }

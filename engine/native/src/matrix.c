@@ -50,6 +50,9 @@ VECTOR_INLINE void load_weights(floats16 *to, tensor_type type, const void *weig
     }
 }
 
+// Products that are added up in one go; a sum of such sums is off by less than one long sum.
+#define DEPTH_OF_SUM 64u
+
 /* The whole arithmetic of a product. `type`, `rows` and `panels` are constants wherever this is inlined. */
 VECTOR_INLINE void multiply_tile(const tile *job, tensor_type type, size_t rows, size_t panels) {
     floats16 sums[TILE_ROWS][GROUP_PANELS];
@@ -60,19 +63,29 @@ VECTOR_INLINE void multiply_tile(const tile *job, tensor_type type, size_t rows,
         }
         UNROLL for (size_t row = 0; row < rows; row++) { sums[row][panel] = start; }
     }
-    for (size_t input = 0; input < job->depth; input++) {
-        floats16 weights[GROUP_PANELS];
-        UNROLL for (size_t panel = 0; panel < panels; panel++) {
-            load_weights(&weights[panel], type, job->weights, panel * job->panel_stride + input * job->input_stride);
+    for (size_t first = 0; first < job->depth; first += DEPTH_OF_SUM) {
+        const size_t end = least(first + DEPTH_OF_SUM, job->depth);
+        for (size_t input = first; input < end; input++) {
+            floats16 weights[GROUP_PANELS];
+            UNROLL for (size_t panel = 0; panel < panels; panel++) {
+                load_weights(&weights[panel], type, job->weights, panel * job->panel_stride + input * job->input_stride);
+            }
+            UNROLL for (size_t row = 0; row < rows; row++) {
+                const float factor = job->x[row * job->x_stride + input];
+                UNROLL for (size_t panel = 0; panel < panels; panel++) { sums[row][panel] += weights[panel] * factor; }
+            }
         }
         UNROLL for (size_t row = 0; row < rows; row++) {
-            const float factor = job->x[row * job->x_stride + input];
-            UNROLL for (size_t panel = 0; panel < panels; panel++) { sums[row][panel] += weights[panel] * factor; }
-        }
-    }
-    UNROLL for (size_t row = 0; row < rows; row++) {
-        UNROLL for (size_t panel = 0; panel < panels; panel++) {
-            store_floats(job->out + row * job->out_stride + panel * LANES, &sums[row][panel]);
+            UNROLL for (size_t panel = 0; panel < panels; panel++) {
+                float *const out = job->out + row * job->out_stride + panel * LANES;
+                if (first != 0) {
+                    floats16 before;
+                    load_floats(&before, out);
+                    sums[row][panel] += before;
+                }
+                store_floats(out, &sums[row][panel]);
+                sums[row][panel] = (floats16){0.0f};
+            }
         }
     }
 }
