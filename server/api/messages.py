@@ -94,7 +94,7 @@ class Messages:
             usage = usage_of(done, run.accepted)
             exchange.note(prompt_tokens=usage.prompt, completion_tokens=usage.completion)
             headers = [*JSON_HEADERS, (http.X_COLIBRI_QUEUE_WAIT_MS_HEADER, str(wait_ms(admission)))]
-            exchange.respond(200, headers, request.message(run, done, gateway.model.id))
+            exchange.respond(200, headers, request.message(run, usage, gateway.model.id))
 
         return Parked(exchange, admission, request.pipeline, answer)
 
@@ -183,12 +183,11 @@ class _MessageRequest:
             pipeline.stop_sequence if answer_outcome(pipeline, self.stop.from_client) == "sequence" else None
         )
 
-    def message(self, run: Gathered, done: Done, model: str) -> list[bytes]:
+    def message(self, run: Gathered, usage: Usage, model: str) -> list[bytes]:
         """The JSON answer, in pieces."""
         answer = Answer(tools=self.offers_tools, call_id=http.ANTHROPIC_TOOL_CALL_ID)
         for piece in run.pieces():
             answer.add(piece)
-        usage = usage_of(done, run.accepted)
         outcome = answer_outcome(run.pipeline, self.stop.from_client)
         head = {
             "id": new_id(http.ANTHROPIC_MESSAGE_ID),

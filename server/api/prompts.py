@@ -15,6 +15,8 @@ from generated import errors, limits
 
 PARAM: Final = "prompt"
 
+_IDS_AT_A_TIME: Final = 1 << 15
+
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
@@ -87,9 +89,6 @@ def _flat_list(value: list[Any], token_ids: bool) -> Prompt:
 
 def _all(value: Sequence[Any], kind: type) -> bool:
     return all(isinstance(item, kind) for item in value)
-
-
-_IDS_AT_A_TIME: Final = 1 << 15
 
 
 def _require_ids(token_ids: bool) -> None:

@@ -80,7 +80,7 @@ class Stages:
         return pieces
 
     def finish(self, text: str) -> list[Piece]:
-        """`text` and the end of input through every stage but the tool split, which `feed` only."""
+        """`text` and the end of input through every stage; the tool split is fed, its end is the caller's."""
         pieces: list[Piece] = []
         if released := (self.stop.feed(text) if text else "") + self.stop.finish():
             self._after_stop(released, pieces)

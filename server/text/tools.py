@@ -36,7 +36,6 @@ _VALUE_OPEN, _VALUE_CLOSE = "<arg_value>", "</arg_value>"
 
 _AFTER_NAME = (_KEY_OPEN, CLOSE)
 TAGS = (OPEN, CLOSE, _KEY_OPEN)
-_IN_ARGUMENTS = (CLOSE,)
 
 
 def _proper_prefixes(tags: Iterable[str]) -> frozenset[str]:
