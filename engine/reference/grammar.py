@@ -2,8 +2,9 @@
 
 A grammar text is a JSON Schema (a JSON object or a boolean), a GBNF grammar, or a Lark grammar. A constraint
 that was built allows only tokens that keep the text a prefix of the language; the model may end its turn
-exactly where the text is complete. After a prompt that ends with the tag that opens a reasoning, the text is
-what follows the reasoning.
+exactly where the text is complete. Where only one text may follow, the model still chooses how it is cut into
+tokens, as in any engine that masks tokens. After a prompt that ends with the tag that opens a reasoning, the
+text is what follows the reasoning.
 """
 
 from __future__ import annotations
@@ -13,12 +14,16 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
-from llguidance import LLMatcher, LLTokenizer, TokenizerWrapper
-from llguidance.gbnf_to_lark import any_to_lark
+from llguidance import LLMatcher, LLParserLimits, LLTokenizer, TokenizerWrapper
 from numpy.typing import NDArray
 
+from engine.reference.gbnf import to_lark
 from engine.reference.kernels import Floats
 
+_LIMITS = LLParserLimits(max_items_in_row=20_000, step_max_items=500_000, verbose_errors=False)
+"""Ten times the library's own, for objects of a thousand optional properties: a mask takes at most some tens
+of milliseconds."""
+_FREE_TOKENS = '%llguidance {"no_forcing": true}\n'
 OPENS_REASONING = "<think>"
 CLOSES_REASONING = "</think>"
 
@@ -73,10 +78,19 @@ class GrammarCompiler:
             pieces, special, encode = self._vocabulary
             wrapper = TokenizerWrapper(_Vocabulary(pieces, special, self._end_tokens[0], encode))
             self._tokenizer = LLTokenizer(wrapper, n_vocab=self._size, eos_token=self._end_tokens)
-        matcher = LLMatcher(self._tokenizer, grammar, log_level=0)
-        if matcher.is_error():
-            raise GrammarError(matcher.get_error())
-        return GrammarConstraint(matcher, self._size)
+        matcher = LLMatcher(self._tokenizer, grammar, log_level=0, limits=_LIMITS)
+        constraint = GrammarConstraint(matcher, self._size)
+        beginnings = constraint.allowed()  # some faults show only here
+        text_follows = np.delete(beginnings, self._end_tokens).any()
+        if matcher.is_error() or not (text_follows or matcher.is_accepting()):
+            raise GrammarError(_fault(matcher) or "the grammar allows no text")
+        return constraint
+
+
+def _fault(matcher: Any) -> str:
+    """What llguidance found wrong; "" when no more than that nothing may follow."""
+    words: str = matcher.get_error()
+    return "" if words.startswith("NoExtension") else words.replace("<non-verbose/>", "").strip()
 
 
 def grammar_source(text: bytes) -> str:
@@ -94,8 +108,11 @@ def grammar_source(text: bytes) -> str:
     try:
         if isinstance(schema, dict | bool):
             text_form = source if isinstance(schema, dict) else json.dumps({} if schema else {"not": {}})
-            return LLMatcher.grammar_from_json_schema(text_form, overrides={"whitespace_flexible": False})
-        return LLMatcher.grammar_from_lark(any_to_lark(source))
+            whole = LLMatcher.grammar_from_json_schema(text_form, overrides={"whitespace_flexible": False})
+            lark = "start: %json " + json.dumps(json.loads(whole)["grammars"][0]["json_schema"])
+        else:
+            lark = to_lark(source) if "::=" in source else source
+        return LLMatcher.grammar_from_lark(_FREE_TOKENS + lark)
     except Exception as error:  # the converters raise bare Exceptions of several kinds
         raise GrammarError(str(error)) from None
 
@@ -119,18 +136,22 @@ class GrammarConstraint:
         self._matcher = matcher
         self._vocabulary = vocabulary
 
+    def allowed(self) -> NDArray[np.bool_]:
+        """Which tokens (vocabulary,) may come next; none after a fault."""
+        bits = np.frombuffer(self._matcher.compute_bitmask(), dtype=np.uint8)
+        return np.unpackbits(bits, bitorder="little")[: self._vocabulary].view(np.bool_)
+
     def restrict(self, logits: Floats) -> Floats:
         """Raises GrammarError when no token may come next."""
-        bits = np.frombuffer(self._matcher.compute_bitmask(), dtype=np.uint8)
-        allowed: NDArray[np.uint8] = np.unpackbits(bits, bitorder="little")[: self._vocabulary]
+        allowed = self.allowed()
         if not allowed.any():
-            raise GrammarError(self._matcher.get_error() or "no token may follow")
-        return np.where(allowed.view(np.bool_), logits, np.float32(-np.inf))
+            raise GrammarError(_fault(self._matcher) or "no token may follow")
+        return np.where(allowed, logits, np.float32(-np.inf))
 
     def accept(self, token: int) -> bool:
         """Raises GrammarError when the token was not allowed."""
         if not self._matcher.consume_token(token):
-            raise GrammarError(self._matcher.get_error())
+            raise GrammarError(_fault(self._matcher) or "a token that may not follow")
         return bool(self._matcher.is_stopped())
 
 

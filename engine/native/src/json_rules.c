@@ -167,6 +167,7 @@ void json_rules_open(json_rules *parts, rules *to) {
 // ---------------------------------------------------------------- literals
 
 static void literal_string(sequence *run, const char *text, size_t size) {
+    static const char short_escapes[] = "\b\f\n\r\t";
     sequence_word(run, "\"");
     for (size_t at = 0; at < size; at++) {
         const unsigned char byte = (unsigned char)text[at];
@@ -175,7 +176,12 @@ static void literal_string(sequence *run, const char *text, size_t size) {
             sequence_word(run, "\\");
         }
         if (byte < 0x20u) {
-            snprintf(escape, sizeof escape, "\\u%04x", byte);
+            const char *const found = byte == 0 ? NULL : strchr(short_escapes, byte);
+            if (found != NULL) {
+                snprintf(escape, sizeof escape, "\\%c", "bfnrt"[found - short_escapes]);
+            } else {
+                snprintf(escape, sizeof escape, "\\u%04x", byte);
+            }
             sequence_word(run, escape);
         } else {
             sequence_text(run, text + at, 1);
