@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
-from engine.reference.config import read_json
+from engine.reference.config import read_json, require_regular
 from engine.reference.errors import LaunchError
 
 SINGLE_FILE = "model.safetensors"
@@ -40,10 +40,8 @@ class _Shard:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            with safe_open(str(path), framework="np") as opened:
+            with safe_open(str(require_regular(path)), framework="np") as opened:
                 names = list(opened.keys())
-        except FileNotFoundError:
-            raise LaunchError(f"{path} is missing") from None
         except (SafetensorError, OSError, ValueError) as error:
             raise LaunchError(f"{path} is not a valid safetensors file: {error}") from None
         data = np.memmap(path, dtype=np.uint8, mode="r")

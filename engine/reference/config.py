@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,14 +88,30 @@ class ModelConfig:
         return self.heads // self.key_value_heads
 
 
+def require_regular(path: Path) -> Path:
+    """The path of a regular file; LaunchError for anything else, which reading might never end."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise LaunchError(f"{path} is not a regular file")
+    except FileNotFoundError:
+        raise LaunchError(f"{path} is missing") from None
+    except (OSError, ValueError) as error:
+        raise LaunchError(f"{path} cannot be read: {error}") from None
+    return path
+
+
+def read_file(path: Path) -> bytes:
+    """All bytes of a regular file; LaunchError when it is none or cannot be read."""
+    try:
+        return require_regular(path).read_bytes()
+    except OSError as error:
+        raise LaunchError(f"{path} cannot be read: {error.strerror}") from None
+
+
 def read_json(path: Path) -> dict[str, Any]:
     """The JSON object in `path`; LaunchError when it is missing, unreadable, not JSON or not an object."""
     try:
-        value = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        raise LaunchError(f"{path} is missing") from None
-    except OSError as error:
-        raise LaunchError(f"{path} cannot be read: {error.strerror}") from None
+        value = json.loads(read_file(path))
     except ValueError as error:
         raise LaunchError(f"{path} is not valid JSON: {error}") from None
     except RecursionError:

@@ -15,6 +15,7 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
+from engine.reference.config import read_file
 from engine.reference.errors import LaunchError
 
 TOKENIZER_FILE = "tokenizer.json"
@@ -45,13 +46,11 @@ class TextTokenizer:
         """
         path = directory / TOKENIZER_FILE
         try:
-            text = path.read_text(encoding="utf-8")
+            text = read_file(path).decode("utf-8")
             description = json.loads(text)
             self._tokenizer = Tokenizer.from_str(text)
-        except FileNotFoundError:
-            raise LaunchError(f"{path} is missing") from None
-        except OSError as error:
-            raise LaunchError(f"{path} cannot be read: {error.strerror}") from None
+        except LaunchError:
+            raise
         except Exception as error:  # the library raises bare Exception for whatever it finds wrong
             raise LaunchError(f"{path} is not a valid tokenizer: {error}") from None
         self._tokenizer.no_truncation()

@@ -74,6 +74,16 @@ def remove(file_name: str) -> Callable[[Path], None]:
     return lambda directory: (directory / file_name).unlink()
 
 
+def pipe(file_name: str) -> Callable[[Path], None]:
+    """A fault that puts a pipe nobody writes to in a file's place."""
+
+    def damage(directory: Path) -> None:
+        (directory / file_name).unlink()
+        os.mkfifo(directory / file_name)
+
+    return damage
+
+
 def shards(change: Callable[[Path], None]) -> Callable[[Path], None]:
     """A fault of a checkpoint in three shards."""
 
@@ -150,6 +160,9 @@ FAULTS: dict[str, tuple[Callable[[Path], None], str]] = {
         raw(WEIGHTS, lambda data: data[:8] + b"!" + data[9:]),
         r"is not a valid safetensors file",
     ),
+    "weights a pipe": (pipe(WEIGHTS), r"model\.safetensors is not a regular file"),
+    "config a pipe": (pipe("config.json"), r"config\.json is not a regular file"),
+    "tokenizer a pipe": (pipe("tokenizer.json"), r"tokenizer\.json is not a regular file"),
     "config nested": (
         raw("config.json", lambda data: b"[" * 300_000),
         r"config\.json is (not valid JSON: )?nested too deeply",

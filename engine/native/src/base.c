@@ -1,12 +1,14 @@
 #include "base.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #define LINE_BYTES 4096u
 
@@ -89,13 +91,25 @@ bool file_exists(const char *path) {
     return stat(path, &facts) == 0;
 }
 
-buffer read_file(const char *path) {
-    buffer bytes = {NULL, 0, 0};
-    FILE *file = fopen(path, "rb");
-    if (file == NULL) {
+int open_file(const char *path) {
+    struct stat facts;
+    const int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a pipe must not hold the launch up
+    if (descriptor < 0) {
         if (errno == ENOENT) {
             refuse_launch("%s is missing", path);
         }
+        refuse_launch("%s cannot be read: %s", path, strerror(errno));
+    }
+    if (fstat(descriptor, &facts) != 0 || !S_ISREG(facts.st_mode)) {
+        refuse_launch("%s is not a regular file", path);
+    }
+    return descriptor;
+}
+
+buffer read_file(const char *path) {
+    buffer bytes = {NULL, 0, 0};
+    FILE *file = fdopen(open_file(path), "rb");
+    if (file == NULL) {
         refuse_launch("%s cannot be read: %s", path, strerror(errno));
     }
     for (;;) {

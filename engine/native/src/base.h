@@ -36,7 +36,10 @@ void log_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 // "directory/name", to be freed.
 char *join_path(const char *directory, const char *name);
 
-// Everything in a file; refuses the launch when it is missing or cannot be read. Free the buffer.
+// A descriptor of a regular file, to be closed; refuses the launch when it is missing, something else or cannot be read.
+int open_file(const char *path);
+
+// Everything in a file, with the same refusals. Free the buffer.
 buffer read_file(const char *path);
 
 bool file_exists(const char *path);

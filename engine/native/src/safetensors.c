@@ -1,7 +1,6 @@
 #include "safetensors.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -20,15 +19,9 @@ static _Noreturn void refuse(const safetensors *file, const char *why) {
 
 static void map_file(safetensors *file) {
     struct stat facts;
-    const int descriptor = open(file->path, O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0) {
-        if (errno == ENOENT) {
-            refuse_launch("%s is missing", file->path);
-        }
+    const int descriptor = open_file(file->path);
+    if (fstat(descriptor, &facts) != 0) {
         refuse_launch("%s cannot be read: %s", file->path, strerror(errno));
-    }
-    if (fstat(descriptor, &facts) != 0 || !S_ISREG(facts.st_mode)) {
-        refuse(file, "not a regular file");
     }
     file->map_size = (size_t)facts.st_size;
     if (file->map_size < LENGTH_BYTES) {
