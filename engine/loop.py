@@ -203,9 +203,12 @@ class EngineLoop:
         """Decimal token ids separated by single spaces, each within the vocabulary."""
         words = text.split(b" ") if text else []
         bound = self._model.vocabulary
-        if not all(word.isdigit() and len(word) <= len(str(bound)) for word in words):
+        if not all(map(bytes.isdigit, words)):
             raise Refused(WireError.BAD_REQUEST)
-        tokens = [int(word) for word in words]
+        digits = [word.lstrip(b"0") or b"0" for word in words]
+        if any(len(word) > len(str(bound)) for word in digits):
+            raise Refused(WireError.BAD_REQUEST)
+        tokens = [int(word) for word in digits]
         if any(token >= bound for token in tokens):
             raise Refused(WireError.BAD_REQUEST)
         return tokens

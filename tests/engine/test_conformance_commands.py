@@ -93,7 +93,9 @@ def test_token_ids(engine: EngineProcess, number: Number) -> None:
     prompt = build_tokenizer().encode(PROMPT, add_special_tokens=False).ids
     engine.ask(text, PROMPT, 10)
     engine.ask(ids, " ".join(map(str, prompt)).encode(), 10, ids=1)
-    assert engine.text(ids) == engine.text(text)
+    padded = number()
+    engine.ask(padded, " ".join(f"{token:06000}" for token in prompt).encode(), 10, ids=1)
+    assert engine.text(ids) == engine.text(padded) == engine.text(text)
     for malformed in (
         b"1  2",
         b" 1",
