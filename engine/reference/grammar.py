@@ -3,8 +3,8 @@
 A grammar text is a JSON Schema (a JSON object or a boolean), a GBNF grammar, or a Lark grammar. A constraint
 that was built allows only tokens that keep the text a prefix of the language; the model may end its turn
 exactly where the text is complete. Where only one text may follow, the model still chooses how it is cut into
-tokens, as in any engine that masks tokens. After a prompt that ends with the tag that opens a reasoning, the
-text is what follows the reasoning.
+tokens, as in any engine that masks tokens. After a prompt that ends with the tag that opens a reasoning, with
+or without blanks behind it, the text is what follows the reasoning.
 """
 
 from __future__ import annotations

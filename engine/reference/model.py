@@ -114,17 +114,20 @@ class ReferenceModel:
     ) -> ReferenceChooser:
         """Sampler and grammar of one request; raises InvalidGrammar."""
         try:
-            constraint = self._constraint(grammar, prompt[-1]) if grammar else None
+            constraint = self._constraint(grammar, prompt) if grammar else None
         except GrammarError as error:
             raise InvalidGrammar(str(error)) from None
         return ReferenceChooser(Sampler(temperature, top_p, (self._seed, request)), constraint)
 
-    def _constraint(self, grammar: bytes, last: int) -> Constraint:
-        """The grammar's constraint after a prompt whose last token is `last`; raises GrammarError."""
+    def _constraint(self, grammar: bytes, prompt: Sequence[int]) -> Constraint:
+        """The grammar's constraint after a prompt; raises GrammarError. Some templates put a line end behind
+        the tag that opens a reasoning.
+        """
         constraint = self._grammars.compile(grammar)
         added = self._tokenizer.added_tokens
         close = added.get(CLOSES_REASONING)
-        if close is None or close in self.end_tokens or last != added.get(OPENS_REASONING):
+        last = next((token for token in reversed(prompt) if not self.piece(token).isspace()), None)
+        if close is None or close in self.end_tokens or last is None or last != added.get(OPENS_REASONING):
             return constraint
         return AfterReasoning(constraint, close, self.end_tokens)
 

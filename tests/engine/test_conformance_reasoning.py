@@ -109,6 +109,16 @@ def ask(engine: EngineProcess, request: int, prompt: str | bytes = PROMPT, **fie
     return request
 
 
+def test_a_line_end_behind_the_open_tag_is_no_part_of_the_answer(
+    engine: EngineProcess, number: Number
+) -> None:
+    """Templates of several families open the reasoning with the tag and a line end, or two."""
+    for blanks in ("\n", "\n\n", " \t\r\n "):
+        check_answer(engine.text(ask(engine, number(), PROMPT + blanks)))
+    for other in ("", "\n\n", "x", OPEN + "x\n"):
+        jsonschema.validate(json.loads(engine.text(ask(engine, number(), "a number" + other))), SCHEMA)
+
+
 def test_ids_prefix_reuse_and_company_change_nothing(engine: EngineProcess, number: Number) -> None:
     first = engine.text(ask(engine, number()))
     again = engine.text(ask(engine, number()))

@@ -132,13 +132,32 @@ static bool check_rules(grammar *state) {
     return true;
 }
 
-grammar *grammar_open(grammar_words *words, const char *text, size_t text_size, uint32_t last, char *fault,
+/* Whether a token is text of nothing but blanks. */
+static bool is_blank(const token_piece *piece) {
+    for (size_t at = 0; at < piece->size; at++) {
+        if (memchr(" \t\r\n", piece->data[at], 4) == NULL) {
+            return false;
+        }
+    }
+    return piece->size != 0;
+}
+
+/* Whether a prompt ends with the tag that opens a reasoning; some templates put a line end behind it. */
+static bool opens_reasoning(const grammar_words *words, const token_list *prompt) {
+    size_t end = prompt->count;
+    while (end != 0 && is_blank(tokenizer_piece(words->pieces, prompt->tokens[end - 1u]))) {
+        end--;
+    }
+    return words->opens != NO_TOKEN && end != 0 && prompt->tokens[end - 1u] == words->opens;
+}
+
+grammar *grammar_open(grammar_words *words, const char *text, size_t text_size, const token_list *prompt, char *fault,
                       size_t size) {
     grammar *state = allocate(1, sizeof *state);
     uint32_t root = 0;
     bool good;
     state->words = words;
-    state->reasons = words->opens != NO_TOKEN && last == words->opens;
+    state->reasons = opens_reasoning(words, prompt);
     rules_open(&state->grammar);
     good = words->config->end_token_count != 0 || rules_fail(&state->grammar, "the model has no end token");
     good = good && read_grammar(state, text, text_size, &root) && state->grammar.fault == NULL;

@@ -2,7 +2,7 @@
 //
 // A grammar text is a JSON Schema (a JSON object or boolean) or a GBNF grammar. A constraint allows only tokens that keep
 // the text a prefix of the language; the model may end its turn exactly where the text is complete. After a prompt that
-// ends with the tag that opens a reasoning, the text is what follows the reasoning: until the tag that closes it, any token
+// ends with the tag that opens a reasoning, maybe blanks behind it, the text is what follows the reasoning: until the tag that closes it, any token
 // may come but those that end the turn.
 #ifndef COLIBRI_NATIVE_GRAMMAR_H
 #define COLIBRI_NATIVE_GRAMMAR_H
@@ -23,9 +23,8 @@ typedef struct grammar grammar;
 grammar_words *grammar_words_open(const tokenizer *words, const model_config *config);
 void grammar_words_close(grammar_words *words);
 
-// Compiles a grammar text for a prompt whose last token is `last`; NULL when it is none, and `fault` (of `size` bytes)
-// says why.
-grammar *grammar_open(grammar_words *words, const char *text, size_t text_size, uint32_t last, char *fault,
+// Compiles a grammar text for what follows a prompt; NULL when it is none, and `fault` (of `size` bytes) says why.
+grammar *grammar_open(grammar_words *words, const char *text, size_t text_size, const token_list *prompt, char *fault,
                       size_t size);
 void grammar_close(grammar *state);
 

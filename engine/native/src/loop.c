@@ -193,8 +193,7 @@ static void submit(engine_loop *loop, const colibri_submit *command) {
     }
     if (refusal == NULL && command->extra.size != 0) {
         char fault[FAULT_BYTES];
-        constraint = grammar_open(loop->grammars, command->extra.data, command->extra.size,
-                                  prompt.tokens[prompt.count - 1u], fault, sizeof fault);
+        constraint = grammar_open(loop->grammars, command->extra.data, command->extra.size, &prompt, fault, sizeof fault);
         if (constraint == NULL) {
             log_line("request %llu: invalid grammar: %s", (unsigned long long)command->id, fault);
             refusal = COLIBRI_ERROR_BAD_REQUEST;
