@@ -6,6 +6,7 @@ keeps ``random.Random`` (documented to be stable). Document number ``n`` depends
 
 from __future__ import annotations
 
+import enum
 import json
 from collections.abc import Callable, Iterator
 from random import Random
@@ -52,6 +53,10 @@ _TOOL_CLOSINGS: Final = (
     "For each call write:\n<tool_call>name<arg_key>key</arg_key><arg_value>value</arg_value></tool_call>",
     "",
 )
+_FULL_CHARACTERS: Final = (4300, 5000)
+"""Text without markers of a chat of about 2048 tokens."""
+_TURN_CHARACTERS: Final = 12
+"""What the markers of a turn weigh, as text of as many tokens."""
 _MUST_CALL: Final = phrases("layout_must_call")
 _MUST_CALL_NAMED: Final = phrases("layout_must_call_named")
 
@@ -86,9 +91,9 @@ def _any_turn(random: Random) -> Exercise:
     return random.choices(makers, [share for _, share in chat_tasks.TURNS])[0](random)
 
 
-def _chat(random: Random, turns: list[Exercise]) -> Document:
+def _chat(random: Random, turns: list[Exercise], style: Style | None = None) -> Document:
     """A chat of the given turns; each answer ends with the marker of the next user turn."""
-    style = Style(random)
+    style = style or Style(random)
     document = [_head(random, style)]
     for number, turn in enumerate(turns):
         marker = "" if number else "<|user|>"
@@ -288,6 +293,26 @@ def long_tool_chat(random: Random) -> Document:
     return tool_chat(random, (5, 18))
 
 
+def full_chat(random: Random) -> Document:
+    """A chat that fills the context, with a name told early and asked for once or twice, late rather than
+    soon.
+
+    Rarely twice: a second answer can be copied from the first and asks nothing of the distance.
+    """
+    style, exercises, room = Style(random), [], random.uniform(*_FULL_CHARACTERS)
+    while room > 0:
+        exercises.append(_any_turn(random))
+        room -= len(exercises[-1].question + exercises[-1].answer) + _TURN_CHARACTERS
+        room -= len(exercises[-1].reasoning) if style.thinks else 0
+    told, recalled = name_turns(random)
+    start = 0 if random.random() < 0.8 else random.randint(1, len(exercises) // 3)
+    exercises.insert(start, told)
+    for _ in range(random.choice((1, 1, 1, 2))):
+        after = len(exercises) - start - 1
+        exercises.insert(start + 1 + round(after * random.betavariate(3, 1)), recalled)
+    return _chat(random, exercises, style)
+
+
 SHORT_MIX: Final[tuple[tuple[Callable[[Random], Document], float], ...]] = (
     (drill, 27.0),
     (chat, 41.0),
@@ -300,16 +325,28 @@ SHORT_MIX: Final[tuple[tuple[Callable[[Random], Document], float], ...]] = (
 LONG_MIX: Final = (*SHORT_MIX, (long_chat, 26.0), (long_tool_chat, 5.0))
 
 
-def document(seed: int, number: int, long: bool = False) -> Document:
-    """Document ``number`` of the stream ``seed``."""
-    random = Random(f"{seed}/{number}/{'long' if long else 'short'}")
-    mix = LONG_MIX if long else SHORT_MIX
+class Stream(enum.Enum):
+    """Which documents a row is made of."""
+
+    SHORT = "short"
+    LONG = "long"
+    FULL = "full"
+    """Nothing but chats that fill a row of the whole context, one a row."""
+
+
+_MIXES: Final = {Stream.SHORT: SHORT_MIX, Stream.LONG: LONG_MIX, Stream.FULL: ((full_chat, 1.0),)}
+
+
+def document(seed: int, number: int, stream: Stream = Stream.SHORT) -> Document:
+    """Document ``number`` of a stream of the seed."""
+    random = Random(f"{seed}/{number}/{stream.value}")
+    mix = _MIXES[stream]
     return random.choices([make for make, _ in mix], [share for _, share in mix])[0](random)
 
 
-def documents(seed: int, long: bool = False) -> Iterator[Document]:
+def documents(seed: int, stream: Stream = Stream.SHORT) -> Iterator[Document]:
     """The endless stream of documents of a seed."""
     number = 0
     while True:
-        yield document(seed, number, long)
+        yield document(seed, number, stream)
         number += 1

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 from tokenizers import Tokenizer
 
-from engine.nano.documents import document
+from engine.nano.documents import Stream, document
 
-_CHUNK = 2000
+_CHUNK: Final = 2000
 
 
 @dataclass(frozen=True)
@@ -46,10 +47,10 @@ class Rows:
 
 
 def encode_documents(
-    tokenizer: Tokenizer, seed: int, start: int, count: int, long: bool
+    tokenizer: Tokenizer, seed: int, numbers: range, stream: Stream
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Token ids and weights of ``count`` documents joined end to end."""
-    segments = [segment for number in range(start, start + count) for segment in document(seed, number, long)]
+    """Token ids and weights of the numbered documents joined end to end."""
+    segments = [segment for number in numbers for segment in document(seed, number, stream)]
     encoded = tokenizer.encode_batch_fast([segment.text for segment in segments], add_special_tokens=False)
     lengths = [len(item.ids) for item in encoded]
     ids = np.fromiter((token for item in encoded for token in item.ids), dtype=np.uint16, count=sum(lengths))
@@ -57,23 +58,39 @@ def encode_documents(
     return ids, weights
 
 
-def make_rows(
-    tokenizer: Tokenizer,
-    seed: int,
-    row_count: int,
-    length: int,
-    long: bool = False,
-    report: Callable[[float], None] = lambda share: None,
-) -> Rows:
-    """Exactly ``row_count`` rows of ``length`` predictions; ``report`` receives the finished share."""
-    wanted = row_count * (length + 1)
+def _joined(
+    tokenizer: Tokenizer, seed: int, wanted: int, stream: Stream, report: Callable[[float], None]
+) -> tuple[np.ndarray, np.ndarray]:
+    """The first ``wanted`` tokens of a stream and their weights."""
     ids, weights, have, start = [], [], 0, 0
     while have < wanted:
-        chunk_ids, chunk_weights = encode_documents(tokenizer, seed, start, _CHUNK, long)
+        chunk_ids, chunk_weights = encode_documents(tokenizer, seed, range(start, start + _CHUNK), stream)
         ids.append(chunk_ids)
         weights.append(chunk_weights)
         have += len(chunk_ids)
         start += _CHUNK
         report(min(have / wanted, 1.0))
-    tokens = np.concatenate(ids)[:wanted].reshape(row_count, length + 1)
-    return Rows(tokens, np.concatenate(weights)[:wanted].reshape(row_count, length + 1)[:, 1:].copy())
+    return np.concatenate(ids)[:wanted], np.concatenate(weights)[:wanted]
+
+
+def make_rows(
+    tokenizer: Tokenizer,
+    seed: int,
+    row_count: int,
+    length: int,
+    stream: Stream = Stream.SHORT,
+    report: Callable[[float], None] = lambda share: None,
+) -> Rows:
+    """Exactly ``row_count`` rows of ``length`` predictions; ``report`` receives the finished share.
+
+    Rows of long documents take turns: one of the joined stream, cut wherever it falls, one that begins with
+    a chat of its own that fills it, as a chat fills a context when it is served.
+    """
+    ids, weights = _joined(tokenizer, seed, row_count * (length + 1), stream, report)
+    tokens = ids.reshape(row_count, length + 1)
+    token_weights = weights.reshape(row_count, length + 1)
+    for row in range(1, row_count if stream is Stream.LONG else 0, 2):
+        full, full_weights = encode_documents(tokenizer, seed, range(row, row + 1), Stream.FULL)
+        here = min(len(full), length + 1)
+        tokens[row, :here], token_weights[row, :here] = full[:here], full_weights[:here]
+    return Rows(tokens, token_weights[:, 1:].copy())

@@ -8,22 +8,26 @@ import re
 from itertools import islice
 from random import Random
 
+import numpy as np
 import pytest
+from tokenizers import Tokenizer
 
-from engine.nano import tool_tasks
+from engine.nano import MODEL_DIRECTORY, tool_tasks
 from engine.nano.arithmetic import arithmetic_exercise, reason_difference, reason_order, reason_sum, solve
 from engine.nano.chat_tasks import TURNS, copy
 from engine.nano.corpus import load_corpus
-from engine.nano.documents import document, documents
+from engine.nano.documents import Stream, document, documents
 from engine.nano.exercise import pair_is_held_out, text_is_held_out
-from engine.nano.layout import SPECIAL_TOKENS, TAG_TOKENS
+from engine.nano.layout import ANSWER_WEIGHT, PROMPT_WEIGHT, SPECIAL_TOKENS, TAG_TOKENS
+from engine.nano.shards import make_rows
 
+LONG_LENGTH = 2048
 RESULT = re.compile(r"(\d+) ([-+*/]) (\d+) = (-?\d+)\.")
 CALCULATE = {"+": int.__add__, "-": int.__sub__, "*": int.__mul__, "/": int.__floordiv__}
 
 
-def text_of(seed: int, number: int, long: bool = False) -> str:
-    return "".join(segment.text for segment in document(seed, number, long))
+def text_of(seed: int, number: int, stream: Stream = Stream.SHORT) -> str:
+    return "".join(segment.text for segment in document(seed, number, stream))
 
 
 def test_documents_are_a_pure_function_of_seed_and_number() -> None:
@@ -50,6 +54,44 @@ def test_held_out_pairs_never_occur_in_training_documents() -> None:
         for first, sign, second, _ in RESULT.findall(text_of(12, number)):
             if sign in "+-":
                 assert not pair_is_held_out(int(first), int(second)), (first, second)
+
+
+def test_names_are_asked_for_over_the_whole_context() -> None:
+    """From the name to the first question for it: many distances near the longest, no length left out."""
+    tokenizer = Tokenizer.from_file(str(MODEL_DIRECTORY / "tokenizer.json"))
+    distances = []
+    for number in range(150):
+        before, told, asked = 0, 0, 0
+        for segment in document(1, number, Stream.FULL):
+            if segment.text.startswith("Nice to meet you, ") or "</think>Nice to meet you, " in segment.text:
+                told = before
+            if not asked and segment.weight == ANSWER_WEIGHT and "Your name is " in segment.text:
+                asked = before
+            before += len(tokenizer.encode(segment.text, add_special_tokens=False).ids)
+        assert 0 < told < asked
+        distances.append(asked - told)
+    assert sum(1500 < distance < LONG_LENGTH for distance in distances) > 30
+    assert sum(distance < 800 for distance in distances) > 10
+
+
+def test_every_second_long_row_begins_with_a_chat_of_its_own() -> None:
+    tokenizer = Tokenizer.from_file(str(MODEL_DIRECTORY / "tokenizer.json"))
+    rows = make_rows(tokenizer, 3, 4, LONG_LENGTH, Stream.LONG)
+    assert rows.tokens.shape == (4, LONG_LENGTH + 1)
+    assert rows.weights.shape == (4, LONG_LENGTH)
+    for row in (1, 3):
+        text = text_of(3, row, Stream.FULL)
+        ids = tokenizer.encode(text, add_special_tokens=False).ids[: LONG_LENGTH + 1]
+        assert list(rows.tokens[row][: len(ids)]) == ids
+        assert set(rows.weights[row][: len(ids) - 1].tolist()) == {
+            float(np.float16(PROMPT_WEIGHT)),
+            ANSWER_WEIGHT,
+        }
+    joined = "".join(text_of(3, number, Stream.LONG) for number in range(60))
+    ids = tokenizer.encode(joined, add_special_tokens=False).ids
+    for row in (0, 2):
+        first = row * (LONG_LENGTH + 1)
+        assert list(rows.tokens[row]) == ids[first : first + LONG_LENGTH + 1]
 
 
 def test_held_out_words_are_never_copied_in_training() -> None:

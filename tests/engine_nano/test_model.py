@@ -171,7 +171,7 @@ def test_only_the_training_modules_know_torch() -> None:
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             if any(name.split(".")[0] == "torch" for name in names):
                 knowing.add(path.name)
-    assert knowing == {"average.py", "processes.py", "torch_model.py", "trainer.py"}
+    assert knowing == {"muon.py", "processes.py", "torch_model.py", "trainer.py"}
 
 
 def test_training_command_explains_itself_without_torch() -> None:
@@ -267,5 +267,5 @@ def test_held_out_tool_questions(engine: EngineProcess) -> None:
 
 def test_right_after_a_long_chat(engine: EngineProcess, tokenizer: Tokenizer) -> None:
     questions = context_questions(4, lambda text: len(tokenizer.encode(text).ids), (512, 1900))
-    scores, _ = examine(engine, [question for question in questions if question.task.startswith("add")])
-    assert sum(score.exact for score in scores.values()) >= 3, markdown_table(scores)
+    scores, _ = examine(engine, list(questions))
+    assert sum(score.exact for score in scores.values()) >= 7, markdown_table(scores)
