@@ -25,7 +25,7 @@ _OPTIONS: Final = (
         "--decay-share",
         float,
         0.5,
-        "last share of the steps before --again-share, in which the rate falls to zero",
+        "last share of the steps before the second fall, for the first one",
     ),
     ("--again-share", float, 0.15, "last share of the steps, for a second fall; the model is their mean"),
     ("--threads", int, 1, "threads of each process"),

@@ -2,7 +2,8 @@
 
 Muon moves the matrices of the layers, AdamW the rest. The rate rises for the first 3 % of the steps, stays,
 and falls linearly to zero; then it begins once more, high, and falls to zero again. The model is the mean of
-the two low points: where it was tried (`REPORT.md`) it was better than either. A run stopped at any moment goes on from its last saved state.
+the two low points: where it was tried (``REPORT.md``) it was better than either. A run stopped at any moment
+goes on from its last saved state.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The training itself, where torch is installed (the extra `train`): optimiser, schedule, resumption, mean."""
+"""The training, where torch is installed (the extra `train`): optimiser, schedule, going on, mean."""
 
 from __future__ import annotations
 
