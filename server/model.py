@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from generated.families import FAMILIES, Family, family_for_model_type
+from server.model_files import read_model_file
 
 AUTO: Final = "auto"
 """The family setting that means: read ``model_type`` in config.json."""
@@ -68,7 +69,7 @@ def _name(directory: str | None, path: Path) -> str:
 
 def _read_config(path: Path) -> dict[str, Any]:
     try:
-        config = json.loads(path.read_bytes())
+        config = json.loads(read_model_file(path))
     except FileNotFoundError:
         raise ModelError(f"{path.parent} is not a model directory: it has no {path.name}") from None
     except (OSError, ValueError, RecursionError) as fault:

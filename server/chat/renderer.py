@@ -25,6 +25,7 @@ from server.chat.policy import ThinkingMode
 from server.chat.sandbox import ChatSandbox, TemplateFailure, TemplateOverflow, TemplateRefusal, render
 from server.chat.special_tokens import control_tokens, token_text
 from server.chat.tools import ToolUse
+from server.model_files import read_model_file
 
 log = logging.getLogger(__name__)
 
@@ -164,7 +165,7 @@ def _message_value(message: Message) -> dict[str, Any]:
 
 def _tokenizer_config(directory: Path) -> Mapping[str, Any]:
     try:
-        config = json.loads((directory / "tokenizer_config.json").read_bytes())
+        config = json.loads(read_model_file(directory / "tokenizer_config.json"))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError) as error:
@@ -174,7 +175,7 @@ def _tokenizer_config(directory: Path) -> Mapping[str, Any]:
 
 def _own_templates(directory: Path, config: Mapping[str, Any]) -> dict[str, str]:
     try:
-        return {_DEFAULT_TEMPLATE: (directory / "chat_template.jinja").read_text("utf-8")}
+        return {_DEFAULT_TEMPLATE: read_model_file(directory / "chat_template.jinja").decode("utf-8")}
     except FileNotFoundError:
         pass
     except (OSError, ValueError) as error:

@@ -16,6 +16,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from server.model_files import read_model_file
+
 _LISTS = ("additional_special_tokens", "extra_special_tokens", "model_specific_special_tokens")
 _ROLE_ENDING = "_token"
 
@@ -35,7 +37,7 @@ def control_tokens(directory: Path, config: Mapping[str, Any]) -> frozenset[str]
 
 def _read(path: Path) -> Mapping[str, Any]:
     try:
-        value = json.loads(path.read_bytes())
+        value = json.loads(read_model_file(path))
     except (OSError, ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}

@@ -195,6 +195,13 @@ def test_a_directory_that_is_no_model_is_one_line(
     assert says in refused_here("serve", "--model", str(tmp_path))
 
 
+def test_a_pipe_in_the_place_of_the_configuration_is_one_line(
+    refused_here: Callable[..., str], tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / "config.json")
+    assert "not a regular file" in refused_here("serve", "--model", str(tmp_path))
+
+
 def test_an_unknown_model_type_is_named_with_the_families(
     refused_here: Callable[..., str], tmp_path: Path
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from server.chat import (
     resolve_thinking,
 )
 from server.chat.policy import ThinkingMode
+from server.chat.special_tokens import control_tokens
 from server.chat.tools import ToolUse
 
 from .conversations import long_conversation
@@ -263,6 +265,19 @@ def test_a_prompt_over_the_largest_is_refused_as_with_the_built_in_template(text
         return (error.status, error.type, error.param, error.code), str(error)
 
     assert answer(ChatRenderer(GLM, {"default": template})) == answer(ChatRenderer(GLM))
+
+
+@pytest.mark.parametrize("name", ["chat_template.jinja", "tokenizer_config.json"])
+def test_a_pipe_in_a_files_place_stops_the_start_instead_of_holding_it_up(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(TemplateFailure, match=f"{name} cannot be read.*not a regular file"):
+        ChatRenderer.load(tmp_path, GLM)
+
+
+def test_a_pipe_among_the_files_that_may_be_absent_names_no_token(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "tokenizer.json")
+    (tmp_path / "added_tokens.json").write_text('{"<x>": 1}')
+    assert control_tokens(tmp_path, {}) == {"<x>"}
 
 
 def test_a_template_that_is_no_text_stops_the_start(tmp_path: Path) -> None:
