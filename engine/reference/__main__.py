@@ -8,9 +8,32 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import threading
+from collections.abc import Callable
+from typing import Final
 
 from engine.reference.errors import LaunchError
 from engine.reference.launch import choose_threads, read_launch
+
+DEEP_STACK_BYTES: Final = 1 << 30
+"""The grammar library follows references by calling itself, and a stack that ends is the process's end. A
+chain as long as the largest grammar text can hold takes a quarter of this; what is not used takes no memory.
+"""
+
+
+def on_a_deep_stack(work: Callable[[], int]) -> int:
+    """What `work` returns, run in a thread of its own; 1 after an exception, whose traceback is on stderr."""
+    code = 1
+
+    def run() -> None:
+        nonlocal code
+        code = work()
+
+    threading.stack_size(DEEP_STACK_BYTES)
+    thread = threading.Thread(target=run, name="engine")
+    thread.start()
+    thread.join()
+    return code
 
 
 def main() -> int:
@@ -38,7 +61,8 @@ def main() -> int:
     restore_default_signals()
     gc.collect()
     gc.freeze()  # what was loaded stays: later collections need not look at it between two tokens
-    return serve(EngineLoop(model), sys.stdin.fileno(), sys.stdout.fileno())
+    loop = EngineLoop(model)
+    return on_a_deep_stack(lambda: serve(loop, sys.stdin.fileno(), sys.stdout.fileno()))
 
 
 if __name__ == "__main__":

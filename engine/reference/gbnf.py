@@ -12,10 +12,14 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 DEEPEST_GROUP: Final = 64
+MOST_TOKENS: Final = 40_000
+"""Names, literals, marks, … of a grammar; the lists of words that people hand in have some thousands."""
+MOST_RANGES: Final = 4096
+"""Of one class, neighbours joined."""
 _ROOT: Final = "root"
 _TOKEN: Final = re.compile(
     r"""(?P<blank>[ \t\r]+|\#[^\n]*)
-      | (?P<line>\n)
+      | (?P<line>\n+)
       | (?P<name>[A-Za-z0-9_-]+)
       | (?P<defines>::=)
       | (?P<literal>"(?:[^"\\\n]|\\.)*")
@@ -43,8 +47,9 @@ class _Token(NamedTuple):
     line: int
 
 
-def _tokens(source: str) -> Iterator[_Token]:
+def _tokens(source: str) -> list[_Token]:
     """The tokens that matter; a last one of the kind "end" closes them."""
+    tokens: list[_Token] = []
     place, line = 0, 1
     while place < len(source):
         found = _TOKEN.match(source, place)
@@ -52,10 +57,12 @@ def _tokens(source: str) -> Iterator[_Token]:
             raise GbnfError(f"line {line}: nothing of a grammar begins with {source[place : place + 10]!r}")
         kind = str(found.lastgroup)
         if kind != "blank":
-            yield _Token(kind, found[0], line)
+            tokens.append(_Token(kind, found[0], line))
+        if len(tokens) > MOST_TOKENS:
+            raise GbnfError(f"the grammar is too large: more than {MOST_TOKENS} tokens")
         line += found[0].count("\n")
         place = found.end()
-    yield _Token("end", "", line)
+    return [*tokens, _Token("end", "", line)]
 
 
 def _code_points(text: str, line: int) -> Iterator[tuple[int, bool]]:
@@ -86,7 +93,7 @@ _ANY: Final = _characters([(0, 0x10FFFF)])
 def _literal(token: _Token, whole: bool) -> str:
     codes = [code for code, _ in _code_points(token.text[1:-1], token.line)]
     if whole:
-        return json.dumps("".join(map(chr, codes)), ensure_ascii=False)
+        return json.dumps("".join(map(chr, codes)), ensure_ascii=False).replace("\x7f", r"\u007f")
     return " ".join(_characters([(code, code)]) for code in codes) or '""'
 
 
@@ -106,7 +113,20 @@ def _class(token: _Token) -> str:
         if negated:
             return _ANY
         raise GbnfError(f"line {token.line}: an empty character class")
-    return _characters(ranges, negated)
+    return _characters(_joined(ranges, token.line), negated)
+
+
+def _joined(ranges: list[tuple[int, int]], line: int) -> list[tuple[int, int]]:
+    """The same characters in as few ranges as possible."""
+    joined: list[tuple[int, int]] = []
+    for first, last in sorted(ranges):
+        if joined and first <= joined[-1][1] + 1:
+            joined[-1] = (joined[-1][0], max(last, joined[-1][1]))
+        else:
+            joined.append((first, last))
+    if len(joined) > MOST_RANGES:
+        raise GbnfError(f"line {line}: a character class of more than {MOST_RANGES} ranges")
+    return joined
 
 
 class _Parser:
@@ -200,12 +220,21 @@ class _Parser:
             item = _literal(token, self._terminals)
         else:
             item = _class(token) if token.kind == "class" else _ANY
-        repeat = self._tokens[self._at]
-        if repeat.kind != "repeat":
-            return item
-        self._at += 1
-        times = re.sub(r"[ \t]", "", repeat.text)
-        return '""' if re.fullmatch(r"\{0+(,0+)?\}", times) else f"({item}){times}"
+        return self._repeated(item)
+
+    def _repeated(self, item: str) -> str:
+        """The item with all its repetitions, which inside a group may stand on later lines."""
+        while True:
+            here = self._at
+            if self._depth:
+                self._skip_lines()
+            repeat = self._tokens[self._at]
+            if repeat.kind != "repeat":
+                self._at = here
+                return item
+            self._at += 1
+            times = re.sub(r"[ \t]", "", repeat.text)
+            item = '""' if re.fullmatch(r"\{0+(,0+)?\}", times) else f"({item}){times}"
 
     def _group(self) -> str:
         if self._depth == DEEPEST_GROUP:
@@ -223,16 +252,23 @@ class _Parser:
 
 def _recursive(used: dict[str, set[str]]) -> bool:
     """Whether a rule names itself, directly or by way of others."""
-    open_rules = dict(used)
-    while free := [name for name, names in open_rules.items() if not names & open_rules.keys()]:
-        for name in free:
-            del open_rules[name]
-    return bool(open_rules)
+    users: dict[str, list[str]] = {name: [] for name in used}
+    for name, names in used.items():
+        for other in names:
+            users[other].append(name)
+    waits = {name: len(names) for name, names in used.items()}
+    free = [name for name, count in waits.items() if not count]
+    for name in free:  # grows as those that waited only for it become free
+        for user in users[name]:
+            waits[user] -= 1
+            if not waits[user]:
+                free.append(user)
+    return len(free) < len(used)
 
 
 def to_lark(source: str) -> str:
     """The Lark grammar of a GBNF grammar, whose language is that of the rule ``root``; raises GbnfError."""
-    tokens = list(_tokens(source))
+    tokens = _tokens(source)
     parser = _Parser(tokens, terminals=True)
     grammar = parser.grammar()
     return _Parser(tokens, terminals=False).grammar() if _recursive(parser.used) else grammar

@@ -10,6 +10,7 @@ or without blanks behind it, the text is what follows the reasoning.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -20,9 +21,10 @@ from numpy.typing import NDArray
 from engine.reference.gbnf import to_lark
 from engine.reference.kernels import Floats
 
-_LIMITS = LLParserLimits(max_items_in_row=20_000, step_max_items=500_000, verbose_errors=False)
-"""Ten times the library's own, for objects of a thousand optional properties: a mask takes at most some tens
-of milliseconds."""
+_LIMITS = LLParserLimits(max_items_in_row=8_000, step_max_items=100_000, verbose_errors=False)
+"""Above the library's own, for objects of a thousand optional properties; they bound the time of a mask."""
+_GBNF_RULE = re.compile(r"^[ \t]*[A-Za-z0-9_-]+[ \t]*::=", re.MULTILINE)
+_LARGEST_INTEGER = 2**64 - 1
 _FREE_TOKENS = '%llguidance {"no_forcing": true}\n'
 OPENS_REASONING = "<think>"
 CLOSES_REASONING = "</think>"
@@ -90,7 +92,17 @@ class GrammarCompiler:
 def _fault(matcher: Any) -> str:
     """What llguidance found wrong; "" when no more than that nothing may follow."""
     words: str = matcher.get_error()
+    if words.startswith("panic"):  # its words are about the library's code
+        return "the grammar is too large for the library"
     return "" if words.startswith("NoExtension") else words.replace("<non-verbose/>", "").strip()
+
+
+def _integer(digits: str) -> int:
+    """An integer of a schema; GrammarError for one that llguidance would round."""
+    value = int(digits) if len(digits) <= len(str(-_LARGEST_INTEGER)) else _LARGEST_INTEGER + 1
+    if not -(2**63) <= value <= _LARGEST_INTEGER:
+        raise GrammarError(f"the integer {digits[:40]} has more than 64 bits")
+    return value
 
 
 def grammar_source(text: bytes) -> str:
@@ -100,7 +112,9 @@ def grammar_source(text: bytes) -> str:
     except UnicodeDecodeError:
         raise GrammarError("the grammar is not UTF-8 text") from None
     try:
-        schema = json.loads(source)
+        schema = json.loads(source, parse_int=_integer)
+    except GrammarError:
+        raise
     except ValueError:
         schema = None
     except RecursionError:
@@ -111,7 +125,7 @@ def grammar_source(text: bytes) -> str:
             whole = LLMatcher.grammar_from_json_schema(text_form, overrides={"whitespace_flexible": False})
             lark = "start: %json " + json.dumps(json.loads(whole)["grammars"][0]["json_schema"])
         else:
-            lark = to_lark(source) if "::=" in source else source
+            lark = to_lark(source) if _GBNF_RULE.search(source) else source
         return LLMatcher.grammar_from_lark(_FREE_TOKENS + lark)
     except Exception as error:  # the converters raise bare Exceptions of several kinds
         raise GrammarError(str(error)) from None

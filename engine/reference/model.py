@@ -8,6 +8,7 @@ reused only where the tokens are equal, and gives the same bits as computing it 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -126,7 +127,7 @@ class ReferenceModel:
         constraint = self._grammars.compile(grammar)
         added = self._tokenizer.added_tokens
         close = added.get(CLOSES_REASONING)
-        last = next((token for token in reversed(prompt) if not self.piece(token).isspace()), None)
+        last = next((token for token in reversed(prompt) if not _BLANK(self.piece(token))), None)
         if close is None or close in self.end_tokens or last is None or last != added.get(OPENS_REASONING):
             return constraint
         return AfterReasoning(constraint, close, self.end_tokens)
@@ -167,6 +168,9 @@ class ReferenceModel:
     def numbers(self, row: Floats, token: int, count: int) -> tuple[float, list[int], list[float]]:
         """Log probability of `token` and the `count` most likely tokens with theirs."""
         return token_numbers(row, token, count)
+
+
+_BLANK = re.compile(rb"[ \t\r\n]+").fullmatch
 
 
 def _common_prefix(left: Sequence[int], right: Sequence[int]) -> int:

@@ -50,6 +50,10 @@ def allows(grammar: str) -> Callable[[str], bool]:
         ('root ::= "" | "q"', ["", "q"], ["qq"]),
         ('root ::= a-b | a_b\na-b ::= "1"\na_b ::= "2"', ["1", "2"], ["12"]),
         ('root ::= # why\n\n  "a" |\n  ( "b"\n  "c" # here\n  | "d" )\n  | "e"\n', ["a", "bc", "d"], ["b"]),
+        ('root ::= "a"?* ( "b" * "c"\n{2}\n)\t+ "d"{2}{2}', ["ccdddd", "abccbbccdddd"], ["ccddd", "acdddd"]),
+        ("root ::= [\\x7f] \"\\x7f\" root?", ["\x7f\x7f"], ["\x7f"]),
+        ('root ::= "\x7f\\x7f\u2028"', ["\x7f\x7f\u2028"], ["\x7f"]),
+        ("root ::= [c-fa-db-e\\u0062] [^a-cb-e]", ["af", "fg", "c "], ["gf", "ad"]),
         ('root ::= "(" root? ")" | root "!"', ["()", "(())!", "(()!!)"], ["(", "!", ")("]),
         ('root ::= x | "ab" root\nx ::= "a" x "b" | "a" | "ab"', ["a", "aab", "aabb", "aba"], ["b", "abb"]),
     ],
@@ -105,7 +109,9 @@ def test_any_language_without_recursion_and_as_part_of_a_recursive_one(item: str
         ("root ::= []", "line 1: an empty character class"),
         ("root ::= " + "(" * 65, "line 1: groups nested too deeply"),
         ('root ::= "a" )', "line 1: something unknown in a rule"),
-        ('root ::= "a"?*', "line 1: something unknown in a rule"),
+        ('root ::= "a"\n*', "line 2: a rule without a name"),
+        ("root ::= " + '"a" ' * 40_000, "the grammar is too large: more than 40000 tokens"),
+        ("root ::= [" + "".join(map(chr, range(0x4E00, 0x9FFF, 2))) + "]", "more than 4096 ranges"),
         ('root ::= "a"\n::=', "line 2: a rule without a name"),
         ('root ::= "a"\nb', "line 2: b is followed by no ::="),
     ],
@@ -130,9 +136,12 @@ def test_an_object_of_a_thousand_optional_properties_is_taken() -> None:
 
 def test_long_texts_are_no_trouble() -> None:
     """Shapes that would take hours if a token looked back or ahead over the whole text again and again."""
-    size = 100_000
-    for inside in ("[" + "a" * size + "]", '"' + "a" * size + '"', "\n" * size + '"a"', "#" * size + '\n"a"'):
+    long = "a" * 30_000
+    lines = "\n" * (1 << 20)
+    for inside in ("[" + "一丁" * 400_000 + "]", f"[{long}]", f'"{long}"', lines + '"a"', f'# {long}\n"a"'):
         assert to_lark(f"root ::= {inside}").startswith("start: R0\nR0: ")
     for mark in '"[({':
         with pytest.raises(GbnfError):
-            to_lark("root ::= " + mark * (size + 1))
+            to_lark("root ::= " + mark * (1 << 20))
+    chain = "".join(f"a{number} ::= a{number + 1}\n" for number in range(9000))
+    assert to_lark(lines + chain + "root ::= a0\na9000 ::= [x]\n").count("\n") == 9003
