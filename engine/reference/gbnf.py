@@ -2,6 +2,7 @@
 
 A lexer takes the longest lexeme it can: were the literals of ``("a" | "ab") "b"`` lexemes, ``ab`` would not
 be allowed. So a grammar without recursion becomes one single lexeme, and in any other every character is one.
+What recursion only says "again" with becomes a repetition first: ``ws ::= [ ] ws | ""`` is ``[ ]*``.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from itertools import chain
+from typing import Any, Final, NamedTuple
 
 DEEPEST_GROUP: Final = 64
 MOST_TOKENS: Final = 40_000
@@ -90,14 +92,21 @@ def _characters(ranges: list[tuple[int, int]], negated: bool = False) -> str:
 _ANY: Final = _characters([(0, 0x10FFFF)])
 
 
-def _literal(token: _Token, whole: bool) -> str:
-    codes = [code for code, _ in _code_points(token.text[1:-1], token.line)]
-    if whole:
-        return json.dumps("".join(map(chr, codes)), ensure_ascii=False).replace("\x7f", r"\u007f")
-    return " ".join(_characters([(code, code)]) for code in codes) or '""'
+class Item(NamedTuple):
+    """A part of a sequence. ``what`` is a rule's name, a literal's text, a class in Lark's notation or the
+    choices of a group; ``times`` are its repetitions, the innermost first.
+    """
+
+    kind: str
+    what: Any
+    times: tuple[str, ...] = ()
 
 
-def _class(token: _Token) -> str:
+Sequence = tuple[Item, ...]
+Choices = tuple[Sequence, ...]
+
+
+def _class(token: _Token) -> Item:
     negated = token.text.startswith("[^")
     codes = list(_code_points(token.text[2 if negated else 1 : -1], token.line))
     ranges: list[tuple[int, int]] = []
@@ -111,9 +120,9 @@ def _class(token: _Token) -> str:
         ranges.append((first, last))
     if not ranges:
         if negated:
-            return _ANY
+            return Item("class", _ANY)
         raise GbnfError(f"line {token.line}: an empty character class")
-    return _characters(_joined(ranges, token.line), negated)
+    return Item("class", _characters(_joined(ranges, token.line), negated))
 
 
 def _joined(ranges: list[tuple[int, int]], line: int) -> list[tuple[int, int]]:
@@ -130,21 +139,16 @@ def _joined(ranges: list[tuple[int, int]], line: int) -> list[tuple[int, int]]:
 
 
 class _Parser:
-    """One pass over the tokens. Rules become terminals of Lark, whose names are in capitals, or rules."""
+    """One pass over the tokens of a grammar."""
 
-    def __init__(self, tokens: list[_Token], terminals: bool) -> None:
+    def __init__(self, tokens: list[_Token]) -> None:
         self._tokens = tokens
         self._at = 0
-        self._terminals = terminals
-        self._numbers: dict[str, int] = {}
-        self._rule = ""
         self._depth = 0
-        self.used: dict[str, set[str]] = {}
-        """The rules that each rule names."""
 
-    def grammar(self) -> str:
-        """All rules as Lark text."""
-        rules: dict[str, str] = {}
+    def rules(self) -> dict[str, Choices]:
+        """The choices of every rule, in the order of the text."""
+        rules: dict[str, Choices] = {}
         self._skip_lines()
         while self._tokens[self._at].kind != "end":
             name = self._take("name", "a rule without a name")
@@ -152,20 +156,11 @@ class _Parser:
             self._skip_lines()
             if name.text in rules:
                 raise GbnfError(f"line {name.line}: the rule {name.text} is defined twice")
-            self._rule = name.text
-            self.used[name.text] = set()
             rules[name.text] = self._choices()
             if self._tokens[self._at].kind not in ("line", "end"):
                 raise self._fault("something unknown in a rule")
             self._skip_lines()
-        for named in sorted({_ROOT}.union(*self.used.values()) - rules.keys()):
-            raise GbnfError(f"the rule {named} is not defined")
-        lines = [f"{self._name(name)}: {body}\n" for name, body in rules.items()]
-        return f"start: {self._name(_ROOT)}\n" + "".join(lines)
-
-    def _name(self, name: str) -> str:
-        number = self._numbers.setdefault(name, len(self._numbers))
-        return f"{'R' if self._terminals else 'r'}{number}"
+        return rules
 
     def _fault(self, words: str) -> GbnfError:
         return GbnfError(f"line {self._tokens[self._at].line}: {words}")
@@ -192,38 +187,38 @@ class _Parser:
         self._at = here
         return False
 
-    def _choices(self) -> str:
+    def _choices(self) -> Choices:
         choices = [self._sequence()]
         while self._bar():
             choices.append(self._sequence())
-        return " | ".join(choices)
+        return tuple(choices)
 
-    def _sequence(self) -> str:
+    def _sequence(self) -> Sequence:
         items = []
         while (item := self._item()) is not None:
-            items.append(item)
+            items.append(item._replace(times=tuple(self._repetitions())))
+            if len(items[-1].times) > DEEPEST_GROUP:
+                raise self._fault("repetitions stacked too deeply")
             if self._depth:
                 self._skip_lines()
-        return " ".join(items) or '""'
+        return tuple(items)
 
-    def _item(self) -> str | None:
+    def _item(self) -> Item | None:
         token = self._tokens[self._at]
         if token.kind not in ("name", "literal", "class") and token.text not in ("(", "."):
             return None
         self._at += 1
         if token.text == "(":
-            item = self._group()
-        elif token.kind == "name":
-            self.used[self._rule].add(token.text)
-            item = self._name(token.text)
-        elif token.kind == "literal":
-            item = _literal(token, self._terminals)
-        else:
-            item = _class(token) if token.kind == "class" else _ANY
-        return self._repeated(item)
+            return self._group()
+        if token.kind == "name":
+            return Item("rule", token.text)
+        if token.kind == "literal":
+            codes = _code_points(token.text[1:-1], token.line)
+            return Item("literal", "".join(chr(code) for code, _ in codes))
+        return _class(token) if token.kind == "class" else Item("class", _ANY)
 
-    def _repeated(self, item: str) -> str:
-        """The item with all its repetitions, which inside a group may stand on later lines."""
+    def _repetitions(self) -> Iterator[str]:
+        """Those behind an item; inside a group they may stand on later lines."""
         while True:
             here = self._at
             if self._depth:
@@ -231,12 +226,11 @@ class _Parser:
             repeat = self._tokens[self._at]
             if repeat.kind != "repeat":
                 self._at = here
-                return item
+                return
             self._at += 1
-            times = re.sub(r"[ \t]", "", repeat.text)
-            item = '""' if re.fullmatch(r"\{0+(,0+)?\}", times) else f"({item}){times}"
+            yield re.sub(r"[ \t]", "", repeat.text)
 
-    def _group(self) -> str:
+    def _group(self) -> Item:
         if self._depth == DEEPEST_GROUP:
             raise self._fault("groups nested too deeply")
         self._depth += 1
@@ -247,7 +241,32 @@ class _Parser:
         if self._tokens[self._at].text != ")":
             raise self._fault("a group without end")
         self._at += 1
-        return f"({inside})"
+        return Item("group", inside)
+
+
+def _used(choices: Choices) -> set[str]:
+    """The rules that choices name."""
+    names: set[str] = set()
+    for item in chain.from_iterable(choices):
+        if item.kind == "rule":
+            names.add(item.what)
+        elif item.kind == "group":
+            names |= _used(item.what)
+    return names
+
+
+def _repeating(name: str, choices: Choices) -> Choices:
+    """The choices of a rule without those that end in the rule itself: ``x ::= a x | b`` is ``a* b``.
+
+    It holds whatever ``a`` and ``b`` are, even if they name the rule too.
+    """
+    if len(choices) == 1 and [(item.kind, item.times) for item in choices[0]] == [("group", ("?",))]:
+        choices = (*choices[0][0].what, ())
+    again = tuple(sequence[:-1] for sequence in choices if sequence[-1:] == (Item("rule", name),))
+    rest = tuple(sequence for sequence in choices if sequence[-1:] != (Item("rule", name),))
+    if not again or not rest:
+        return choices
+    return ((Item("group", again, ("*",)), Item("group", rest)),)
 
 
 def _recursive(used: dict[str, set[str]]) -> bool:
@@ -266,9 +285,47 @@ def _recursive(used: dict[str, set[str]]) -> bool:
     return len(free) < len(used)
 
 
+class _Writer:
+    """Rules as Lark text: as terminals, whose names are in capitals and which may hold whole literals, or as
+    rules with a lexeme for every character.
+    """
+
+    def __init__(self, rules: dict[str, Choices], terminals: bool) -> None:
+        self._terminals = terminals
+        self._names = {name: f"{'R' if terminals else 'r'}{number}" for number, name in enumerate(rules)}
+        self._rules = rules
+
+    def text(self) -> str:
+        """The whole grammar."""
+        lines = [f"{self._names[name]}: {self._choices(choices)}\n" for name, choices in self._rules.items()]
+        return f"start: {self._names[_ROOT]}\n" + "".join(lines)
+
+    def _choices(self, choices: Choices) -> str:
+        return " | ".join(" ".join(map(self._item, sequence)) or '""' for sequence in choices)
+
+    def _item(self, item: Item) -> str:
+        if item.kind == "rule":
+            text = self._names[item.what]
+        elif item.kind == "group":
+            text = f"({self._choices(item.what)})"
+        elif item.kind == "literal":
+            text = self._literal(item.what)
+        else:
+            text = item.what
+        for times in item.times:
+            text = '""' if re.fullmatch(r"\{0+(,0+)?\}", times) else f"({text}){times}"
+        return text
+
+    def _literal(self, text: str) -> str:
+        if self._terminals:
+            return json.dumps(text, ensure_ascii=False).replace("\x7f", r"\u007f")
+        return " ".join(_characters([(ord(character), ord(character))]) for character in text) or '""'
+
+
 def to_lark(source: str) -> str:
     """The Lark grammar of a GBNF grammar, whose language is that of the rule ``root``; raises GbnfError."""
-    tokens = _tokens(source)
-    parser = _Parser(tokens, terminals=True)
-    grammar = parser.grammar()
-    return _Parser(tokens, terminals=False).grammar() if _recursive(parser.used) else grammar
+    rules = {name: _repeating(name, choices) for name, choices in _Parser(_tokens(source)).rules().items()}
+    used = {name: _used(choices) for name, choices in rules.items()}
+    for name in sorted({_ROOT}.union(*used.values()) - rules.keys()):
+        raise GbnfError(f"the rule {name} is not defined")
+    return _Writer(rules, terminals=not _recursive(used)).text()

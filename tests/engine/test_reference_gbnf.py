@@ -51,6 +51,7 @@ def allows(grammar: str) -> Callable[[str], bool]:
         ('root ::= a-b | a_b\na-b ::= "1"\na_b ::= "2"', ["1", "2"], ["12"]),
         ('root ::= # why\n\n  "a" |\n  ( "b"\n  "c" # here\n  | "d" )\n  | "e"\n', ["a", "bc", "d"], ["b"]),
         ('root ::= "a"?* ( "b" * "c"\n{2}\n)\t+ "d"{2}{2}', ["ccdddd", "abccbbccdddd"], ["ccddd", "acdddd"]),
+        ('root ::= "a" root root | "b" | "(" root ")" root', ["b", "abb", "aabbb", "(ab(b)b)b"], ["ab"]),
         ("root ::= [\\x7f] \"\\x7f\" root?", ["\x7f\x7f"], ["\x7f"]),
         ('root ::= "\x7f\\x7f\u2028"', ["\x7f\x7f\u2028"], ["\x7f"]),
         ("root ::= [c-fa-db-e\\u0062] [^a-cb-e]", ["af", "fg", "c "], ["gf", "ad"]),
@@ -83,13 +84,19 @@ def as_expression(item: str) -> str:
     return re.sub(r'[ "]', "", item).replace("[^a]", "b")
 
 
-@given(ITEMS, st.booleans())
-def test_any_language_without_recursion_and_as_part_of_a_recursive_one(item: str, recursive: bool) -> None:
+@given(ITEMS, ITEMS, st.sampled_from(["plain", "recursive", "again", "maybe again"]))
+def test_any_language_in_every_form(item: str, other: str, form: str) -> None:
     """Each text of up to three letters is allowed exactly if the same regular expression matches it."""
-    accepted = allows(f'root ::= {item} | "c" root "c"' if recursive else f"root ::= part\npart ::= {item}")
-    expression = re.compile(as_expression(item))
+    grammar, expression = {
+        "plain": ("root ::= part\npart ::= {0}", "{0}"),
+        "recursive": ('root ::= {0} | "c" root "c"', "{0}"),
+        "again": ("root ::= {0} root | {1}", "({0})*({1})"),
+        "maybe again": ("root ::= {1} again\nagain ::= ({0} again)?", "({1})({0})*"),
+    }[form]
+    accepted = allows(grammar.format(item, other))
+    matches = re.compile(expression.format(as_expression(item), as_expression(other)))
     for text in TEXTS:
-        assert accepted(text) == bool(expression.fullmatch(text)), text
+        assert accepted(text) == bool(matches.fullmatch(text)), text
 
 
 @pytest.mark.parametrize(
@@ -107,6 +114,7 @@ def test_any_language_without_recursion_and_as_part_of_a_recursive_one(item: str
         ('root ::= "a', "line 1: nothing of a grammar begins with '\"a'"),
         ('root ::= "a"{x}', "line 1: nothing of a grammar begins with '{x}'"),
         ("root ::= []", "line 1: an empty character class"),
+        ('root ::= "a"' + "?" * 65, "line 1: repetitions stacked too deeply"),
         ("root ::= " + "(" * 65, "line 1: groups nested too deeply"),
         ('root ::= "a" )', "line 1: something unknown in a rule"),
         ('root ::= "a"\n*', "line 2: a rule without a name"),
