@@ -129,6 +129,17 @@ def test_faults(grammar: str, words: str) -> None:
         to_lark(grammar)
 
 
+@given(st.lists(st.sampled_from([*'()[]{}|*+?.^-\\"#0123,ab\n ', "::=", "root ::= ", "\\u00e9", "é", '"a"'])))
+def test_any_text_is_a_grammar_or_refused(pieces: list[str]) -> None:
+    """Nothing but the one exception comes out, whatever a client hands in."""
+    text = "root ::= " + "".join(pieces)
+    try:
+        assert to_lark(text).startswith("start: ")
+        COMPILER.compile(text.encode()).allowed()
+    except (GbnfError, GrammarError) as error:
+        assert str(error)
+
+
 @pytest.mark.parametrize("grammar", ["root ::= root", '{"$ref":"#"}', "root ::= a\na ::= root | a a"])
 def test_a_language_without_text_is_refused_before_a_token_is_chosen(grammar: str) -> None:
     with pytest.raises(GrammarError, match="the grammar allows no text"):
