@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "json.h"
 #include "utf8.h"
 
 #define GROUP_DEPTH 64u
@@ -25,6 +26,8 @@ typedef struct parser {
     named_rule *names;
     size_t count;
     size_t room;
+    name_table places; // in `names`
+    code_range *ranges; // of the character class being read
     unsigned depth;
 } parser;
 
@@ -70,11 +73,11 @@ static size_t name_length(const parser *from) {
 }
 
 static named_rule *find_rule(parser *from, const char *name, size_t size) {
-    for (size_t index = 0; index < from->count; index++) {
-        if (from->names[index].size == size && memcmp(from->names[index].name, name, size) == 0) {
-            return &from->names[index];
-        }
+    uint32_t *const place = name_table_find(&from->places, name, size, true);
+    if (*place != NO_NAME) {
+        return &from->names[*place];
     }
+    *place = (uint32_t)from->count;
     if (from->count == from->room) {
         from->room = most(64, 2u * from->room);
         from->names = reallocate(from->names, from->room, sizeof(named_rule));
@@ -141,12 +144,12 @@ static void parse_literal(parser *from, sequence *run) {
 }
 
 static void parse_class(parser *from, sequence *run) {
-    code_range *ranges = allocate(MOST_RANGES, sizeof(code_range));
+    code_range *const ranges = from->ranges;
     size_t count = 0;
     const bool negated = take(from, "^");
     while (good(from) && !take(from, "]")) {
         if (from->at == from->end || count == MOST_RANGES) {
-            fail(from, "a character class without end");
+            fail(from, from->at == from->end ? "a character class without end" : "the grammar is too large");
             break;
         }
         ranges[count].first = ranges[count].last = character_of(from);
@@ -163,7 +166,6 @@ static void parse_class(parser *from, sequence *run) {
         const element class = rules_characters(from->to, ranges, count, negated);
         sequence_add(run, class.kind, class.value);
     }
-    free(ranges);
 }
 
 static void parse_choices(parser *from, uint32_t number, bool nested);
@@ -208,37 +210,42 @@ static void repeat(parser *from, sequence *run, size_t first, size_t least_times
     sequence_repeat(from->to, run, what, least_times, most_times);
 }
 
-static void parse_repetition(parser *from, sequence *run, size_t first) {
-    if (take(from, "*")) {
-        repeat(from, run, first, 0, ANY_NUMBER);
-    } else if (take(from, "+")) {
-        repeat(from, run, first, 1, ANY_NUMBER);
-    } else if (take(from, "?")) {
-        repeat(from, run, first, 0, 1);
-    } else if (take(from, "{")) {
-        size_t least_times;
-        size_t most_times;
+/* The numbers of a repetition in braces. */
+static bool parse_bounds(parser *from, size_t *least_times, size_t *most_times) {
+    skip(from, false);
+    *least_times = *most_times = parse_times(from);
+    skip(from, false);
+    if (take(from, ",")) {
         skip(from, false);
-        least_times = parse_times(from);
-        most_times = least_times;
+        *most_times = from->at < from->end && *from->at == '}' ? ANY_NUMBER : parse_times(from);
         skip(from, false);
-        if (take(from, ",")) {
-            skip(from, false);
-            most_times = from->at < from->end && *from->at == '}' ? ANY_NUMBER : parse_times(from);
-            skip(from, false);
-        }
-        if (!take(from, "}") || most_times < least_times) {
-            fail(from, "a malformed repetition");
+    }
+    return (take(from, "}") && *most_times >= *least_times) || fail(from, "a malformed repetition");
+}
+
+/* Repetitions behind an item, each of which repeats what the ones before it made. Blanks may come before one; line ends
+ * too in a group, but outside they end the rule. */
+static void parse_repetitions(parser *from, sequence *run, size_t first, bool nested) {
+    skip(from, nested);
+    while (good(from)) {
+        size_t least_times = 0;
+        size_t most_times = ANY_NUMBER;
+        if (take(from, "+")) {
+            least_times = 1;
+        } else if (take(from, "?")) {
+            most_times = 1;
+        } else if (!take(from, "*") && (!take(from, "{") || !parse_bounds(from, &least_times, &most_times))) {
             return;
         }
         if (good(from)) {
             repeat(from, run, first, least_times, most_times);
         }
+        skip(from, nested);
     }
 }
 
 /* One item with its repetition. False: there is none. */
-static bool parse_item(parser *from, sequence *run) {
+static bool parse_item(parser *from, sequence *run, bool nested) {
     const size_t first = run->count;
     const size_t length = name_length(from);
     if (take(from, "\"")) {
@@ -257,7 +264,7 @@ static bool parse_item(parser *from, sequence *run) {
         return false;
     }
     if (good(from)) {
-        parse_repetition(from, run, first);
+        parse_repetitions(from, run, first, nested);
     }
     return good(from);
 }
@@ -277,8 +284,7 @@ static bool goes_on(parser *from) {
 static void parse_choices(parser *from, uint32_t number, bool nested) {
     do {
         sequence run = {NULL, 0, 0};
-        while (parse_item(from, &run)) {
-            skip(from, nested);
+        while (parse_item(from, &run, nested)) {
         }
         if (good(from)) {
             rules_alternative(from->to, number, &run);
@@ -314,8 +320,9 @@ static void parse_rule(parser *from) {
 }
 
 bool gbnf_compile(rules *grammar, const char *text, size_t size, uint32_t *root) {
-    parser from = {grammar, text, text + size, NULL, 0, 0, 0};
+    parser from = {grammar, text, text + size, NULL, 0, 0, {NULL, 0, 0}, NULL, 0};
     bool found = false;
+    from.ranges = allocate(MOST_RANGES, sizeof(code_range));
     skip(&from, true);
     while (good(&from) && from.at < from.end) {
         parse_rule(&from);
@@ -330,6 +337,8 @@ bool gbnf_compile(rules *grammar, const char *text, size_t size, uint32_t *root)
         }
     }
     free(from.names);
+    free(from.ranges);
+    name_table_free(&from.places);
     if (good(&from) && !found) {
         fail(&from, "no rule named root");
     }

@@ -38,10 +38,11 @@ struct grammar {
     const grammar_words *words;
     rules grammar;
     machine runner;
-    stack_set now;
-    stack_set path;  // stacks after each byte of the word being looked at, one behind the other
-    size_t *offsets; // where in `path` those of each length begin
+    uint32_t now;   // state of the text so far
+    uint32_t *path; // states after each byte of the word being looked at
     uint64_t *allowed;
+    bool fresh; // `allowed` is that of `now`
+    bool any;   // and has a token
     bool reasons; // the text has not begun
 };
 
@@ -120,18 +121,6 @@ static bool read_grammar(grammar *state, const char *text, size_t size, uint32_t
     return good;
 }
 
-/* Refuses a grammar with a rule that calls itself before it has read anything, over and over. */
-static bool check_rules(grammar *state) {
-    for (uint32_t number = 0; number < state->grammar.rule_count; number++) {
-        state->now.count = 0;
-        machine_start(&state->runner, number, &state->now);
-        if (state->runner.exhausted) {
-            return rules_fail(&state->grammar, "a rule begins with itself");
-        }
-    }
-    return true;
-}
-
 /* Whether a token is text of nothing but blanks. */
 static bool is_blank(const token_piece *piece) {
     for (size_t at = 0; at < piece->size; at++) {
@@ -151,85 +140,32 @@ static bool opens_reasoning(const grammar_words *words, const token_list *prompt
     return words->opens != NO_TOKEN && end != 0 && prompt->tokens[end - 1u] == words->opens;
 }
 
-grammar *grammar_open(grammar_words *words, const char *text, size_t text_size, const token_list *prompt, char *fault,
-                      size_t size) {
-    grammar *state = allocate(1, sizeof *state);
-    uint32_t root = 0;
-    bool good;
-    state->words = words;
-    state->reasons = opens_reasoning(words, prompt);
-    rules_open(&state->grammar);
-    good = words->config->end_token_count != 0 || rules_fail(&state->grammar, "the model has no end token");
-    good = good && read_grammar(state, text, text_size, &root) && state->grammar.fault == NULL;
-    machine_open(&state->runner, &state->grammar);
-    good = good && check_rules(state);
-    if (good) {
-        state->now.count = 0;
-        machine_start(&state->runner, root, &state->now);
-        good = state->now.count != 0 || rules_fail(&state->grammar, "the grammar allows no text");
-    }
-    if (!good) {
-        snprintf(fault, size, "%s", state->grammar.fault);
-        grammar_close(state);
-        return NULL;
-    }
-    state->offsets = allocate(words->longest + 2u, sizeof(size_t));
-    state->allowed = allocate(words->mask_words, sizeof(uint64_t));
-    return state;
+static bool may_go_on(grammar *state) {
+    return !state->runner.exhausted || rules_fail(&state->grammar, "the grammar takes too long");
 }
 
-void grammar_close(grammar *state) {
-    machine_close(&state->runner);
-    rules_close(&state->grammar);
-    stack_set_free(&state->now);
-    stack_set_free(&state->path);
-    free(state->offsets);
-    free(state->allowed);
-    free(state);
-}
-
-static bool may_end(const grammar *state) {
-    for (size_t index = 0; index < state->now.count; index++) {
-        if (state->now.stacks[index] == STACK_EMPTY) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* How many bytes of a word can be read; the stacks after the first `known` of them are on the path already. */
+/* How many bytes of a word can be read; the states after the first `known` of them are on the path already. */
 static size_t follow(grammar *state, const char *data, size_t size, size_t known) {
     for (size_t length = known; length < size; length++) {
-        const size_t first = state->offsets[length];
-        const size_t end = state->offsets[length + 1u];
-        state->path.count = end;
-        machine_step(&state->runner, state->path.stacks + first, end - first, (unsigned char)data[length], &state->path);
-        state->offsets[length + 2u] = state->path.count;
-        if (state->path.count == end) {
+        const uint32_t next = machine_step(&state->runner, state->path[length], (unsigned char)data[length]);
+        if (next == STATE_NONE) {
             return length;
         }
+        state->path[length + 1u] = next;
     }
     return size;
 }
 
-/* Makes the present stacks the beginning of the path. */
-static void begin_path(grammar *state) {
-    state->path.count = 0;
-    stack_set_append(&state->path, state->now.stacks, state->now.count);
-    state->offsets[0] = 0;
-    state->offsets[1] = state->path.count;
-}
-
-const uint64_t *grammar_allowed(grammar *state) {
+/* Makes the mask of the present state. */
+static void find_allowed(grammar *state) {
     const grammar_words *const words = state->words;
-    bool any = false;
     size_t reach = 0; // how many bytes of the word before could be read
-    if (state->reasons) {
-        return words->reasoning;
-    }
     memset(state->allowed, 0, words->mask_words * sizeof(uint64_t));
-    begin_path(state);
-    for (size_t index = 0; index < words->count; index++) {
+    state->now = machine_begin(&state->runner, state->now);
+    state->path[0] = state->now;
+    state->any = false;
+    state->fresh = true;
+    for (size_t index = 0; index < words->count && !state->runner.exhausted; index++) {
         const word *const now = &words->words[index];
         if (index != 0 && now->shared > reach) {
             continue; // begins with bytes that cannot be read
@@ -237,20 +173,71 @@ const uint64_t *grammar_allowed(grammar *state) {
         reach = follow(state, now->data, now->size, now->shared);
         if (reach == now->size) {
             allow(state->allowed, now->token);
-            any = true;
+            state->any = true;
         }
     }
-    if (may_end(state)) {
+    if (machine_may_end(&state->runner, state->now)) {
         for (size_t index = 0; index < words->config->end_token_count; index++) {
             allow(state->allowed, words->config->end_tokens[index]);
-            any = true;
+            state->any = true;
         }
     }
-    return any && !state->runner.exhausted ? state->allowed : NULL;
+}
+
+/* Makes the first mask of a compiled grammar, so that one that takes too long is refused before it holds anybody up. */
+static bool begin(grammar *state, uint32_t root) {
+    state->path = allocate(state->words->longest + 1u, sizeof(uint32_t));
+    state->allowed = allocate(state->words->mask_words, sizeof(uint64_t));
+    state->now = machine_start(&state->runner, root);
+    if (!may_go_on(state)) {
+        return false;
+    }
+    if (state->now == STATE_NONE) {
+        return rules_fail(&state->grammar, "the grammar allows no text");
+    }
+    find_allowed(state);
+    return may_go_on(state);
+}
+
+grammar *grammar_open(grammar_words *words, const char *text, size_t text_size, const token_list *prompt, char *fault,
+                      size_t size) {
+    grammar *state = allocate(1, sizeof *state);
+    uint32_t root = 0;
+    bool good;
+    state->words = words;
+    state->reasons = opens_reasoning(words, prompt);
+    good = words->config->end_token_count != 0 || rules_fail(&state->grammar, "the model has no end token");
+    good = good && read_grammar(state, text, text_size, &root) && state->grammar.fault == NULL;
+    machine_open(&state->runner, &state->grammar);
+    if (!good || !rules_check(&state->grammar) || !begin(state, root)) {
+        snprintf(fault, size, "%s", state->grammar.fault);
+        grammar_close(state);
+        return NULL;
+    }
+    return state;
+}
+
+void grammar_close(grammar *state) {
+    machine_close(&state->runner);
+    rules_close(&state->grammar);
+    free(state->path);
+    free(state->allowed);
+    free(state);
+}
+
+const uint64_t *grammar_allowed(grammar *state) {
+    if (state->reasons) {
+        return state->words->reasoning;
+    }
+    if (!state->fresh) {
+        find_allowed(state);
+    }
+    return state->any && !state->runner.exhausted ? state->allowed : NULL;
 }
 
 bool grammar_accept(grammar *state, uint32_t token) {
     const token_piece *const piece = tokenizer_piece(state->words->pieces, token);
+    uint32_t next = state->now;
     if (state->reasons) {
         state->reasons = token != state->words->closes;
         return false;
@@ -258,11 +245,12 @@ bool grammar_accept(grammar *state, uint32_t token) {
     if (config_is_end(state->words->config, token)) {
         return true;
     }
-    begin_path(state);
-    if (follow(state, piece->data, piece->size, 0) == piece->size) {
-        const size_t first = state->offsets[piece->size];
-        state->now.count = 0;
-        stack_set_append(&state->now, state->path.stacks + first, state->path.count - first);
+    for (size_t at = 0; at < piece->size; at++) {
+        next = machine_step(&state->runner, next, (unsigned char)piece->data[at]);
     }
-    return state->now.count == 1 && state->now.stacks[0] == STACK_EMPTY;
+    if (next != STATE_NONE) {
+        state->now = next;
+        state->fresh = false;
+    }
+    return machine_must_end(&state->runner, state->now);
 }

@@ -3,11 +3,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "base.h"
 #include "utf8.h"
 
 #define BLOCK_VALUES 256u
+#define MANY 16u // items of an array or object that is indexed
 
 typedef struct json_block {
     struct json_block *next;
@@ -15,12 +17,83 @@ typedef struct json_block {
     json_value values[BLOCK_VALUES];
 } json_block;
 
+// The items of an array or object in their order, and the places of an object's by name.
+typedef struct json_index {
+    struct json_index *next;
+    name_table names;
+    json_value *items[];
+} json_index;
+
 typedef struct reader {
     json_document *document;
     char *at;
     char *end;
     unsigned depth; // levels still allowed
 } reader;
+
+typedef struct name_entry {
+    const char *name; // NULL: free
+    size_t size;
+    uint32_t number;
+} name_entry;
+
+/* Differs from process to process: a client must not know which names end up in one place of a table. */
+static uint64_t name_hash(const char *name, size_t size) {
+    static uint64_t seed = 0;
+    uint64_t value;
+    if (seed == 0 && getrandom(&seed, sizeof seed, GRND_NONBLOCK) != (ssize_t)sizeof seed) {
+        seed = (uintptr_t)&seed;
+    }
+    value = seed;
+    for (size_t at = 0; at < size; at++) {
+        value = (value ^ (unsigned char)name[at]) * UINT64_C(0x9e3779b97f4a7c15);
+        value ^= value >> 32u;
+    }
+    return value;
+}
+
+static name_entry *name_place(const name_table *table, const char *name, size_t size) {
+    size_t at = (size_t)name_hash(name, size) & table->mask;
+    while (table->entries[at].name != NULL &&
+           (table->entries[at].size != size || memcmp(table->entries[at].name, name, size) != 0)) {
+        at = (at + 1u) & table->mask;
+    }
+    return &table->entries[at];
+}
+
+static void grow_names(name_table *table) {
+    const name_table old = *table;
+    const size_t size = old.entries == NULL ? 32u : 2u * (old.mask + 1u);
+    table->entries = allocate(size, sizeof(name_entry));
+    table->mask = size - 1u;
+    for (size_t at = 0; old.entries != NULL && at <= old.mask; at++) {
+        if (old.entries[at].name != NULL) {
+            *name_place(table, old.entries[at].name, old.entries[at].size) = old.entries[at];
+        }
+    }
+    free(old.entries);
+}
+
+uint32_t *name_table_find(name_table *table, const char *name, size_t size, bool add) {
+    name_entry *entry;
+    if (table->entries == NULL || (add && 2u * table->count > table->mask)) {
+        grow_names(table);
+    }
+    entry = name_place(table, name, size);
+    if (entry->name == NULL) {
+        if (!add) {
+            return NULL;
+        }
+        *entry = (name_entry){name, size, NO_NAME};
+        table->count++;
+    }
+    return &entry->number;
+}
+
+void name_table_free(name_table *table) {
+    free(table->entries);
+    memset(table, 0, sizeof *table);
+}
 
 static bool fail(reader *input, const char *fault) {
     if (input->document->fault == NULL) {
@@ -200,6 +273,20 @@ static bool read_word(reader *input, const char *word) {
     return true;
 }
 
+static void index_items(reader *input, json_value *value) {
+    json_index *index = allocate(1, sizeof *index + value->count * sizeof(json_value *));
+    uint32_t place = 0;
+    index->next = input->document->indexes;
+    input->document->indexes = index;
+    value->index = index;
+    for (json_value *item = value->first; item != NULL; item = item->next) {
+        if (value->kind == JSON_OBJECT) {
+            *name_table_find(&index->names, item->name, item->name_size, true) = place;
+        }
+        index->items[place++] = item;
+    }
+}
+
 static bool read_value(reader *input, json_value *value);
 
 /* The rest of an array or object whose opening bracket is read. */
@@ -230,6 +317,9 @@ static bool read_items(reader *input, json_value *value, char closing) {
         if (!take(input, closing)) {
             return fail(input, "expected a comma or a closing bracket");
         }
+    }
+    if (value->count > MANY) {
+        index_items(input, value);
     }
     input->depth++;
     return true;
@@ -294,20 +384,44 @@ void json_free(json_document *document) {
         document->blocks = block->next;
         free(block);
     }
+    while (document->indexes != NULL) {
+        json_index *index = document->indexes;
+        document->indexes = index->next;
+        name_table_free(&index->names);
+        free(index);
+    }
     free(document->source);
     memset(document, 0, sizeof *document);
 }
 
-const json_value *json_member(const json_value *value, const char *name) {
+const json_value *json_find(const json_value *value, const char *name, size_t size) {
     const json_value *found = NULL;
-    if (value != NULL && value->kind == JSON_OBJECT) {
-        for (const json_value *item = value->first; item != NULL; item = item->next) {
-            if (text_is(item->name, item->name_size, name)) {
-                found = item;
-            }
+    if (value == NULL || value->kind != JSON_OBJECT) {
+        return NULL;
+    }
+    if (value->index != NULL) {
+        const uint32_t *place = name_table_find(&value->index->names, name, size, false);
+        return place == NULL ? NULL : value->index->items[*place];
+    }
+    for (const json_value *item = value->first; item != NULL; item = item->next) {
+        if (item->name_size == size && memcmp(item->name, name, size) == 0) {
+            found = item;
         }
     }
     return found;
+}
+
+const json_value *json_member(const json_value *value, const char *name) { return json_find(value, name, strlen(name)); }
+
+const json_value *json_item(const json_value *value, size_t place) {
+    const json_value *item = value->first;
+    if (value->index != NULL) {
+        return place < value->count ? value->index->items[place] : NULL;
+    }
+    while (item != NULL && place-- > 0) {
+        item = item->next;
+    }
+    return item;
 }
 
 bool json_is(const json_value *value, const char *text) {

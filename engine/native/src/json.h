@@ -9,6 +9,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// Numbers by name, found in the same time however many there are and whoever chose them. A table of zeros is empty and
+// valid. Names are not copied.
+typedef struct name_table {
+    struct name_entry *entries;
+    size_t count;
+    size_t mask;
+} name_table;
+
+// Where the number of a name is, until the next call; NO_NAME in it when the name is new and `add`. NULL: not there.
+uint32_t *name_table_find(name_table *table, const char *name, size_t size, bool add);
+void name_table_free(name_table *table);
+#define NO_NAME UINT32_MAX
+
 typedef enum json_kind { JSON_NULL, JSON_BOOLEAN, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSON_OBJECT } json_kind;
 
 typedef struct json_value {
@@ -22,12 +35,14 @@ typedef struct json_value {
     struct json_value *first; // of an array or object
     struct json_value *next;  // in the array or object this is in
     size_t count;
+    struct json_index *index; // of an array or object of many
 } json_value;
 
 typedef struct json_document {
     json_value *root;
     char *source;
     struct json_block *blocks;
+    struct json_index *indexes;
     const char *fault; // what is wrong, when reading failed
     size_t fault_at;   // byte offset of it
 } json_document;
@@ -38,6 +53,12 @@ void json_free(json_document *document);
 
 // The member of an object, or NULL; NULL also when `value` is NULL or no object.
 const json_value *json_member(const json_value *value, const char *name);
+
+// The same for a name that is not terminated.
+const json_value *json_find(const json_value *value, const char *name, size_t size);
+
+// The item of an array at a place, or NULL.
+const json_value *json_item(const json_value *value, size_t place);
 
 // Whether `value` is the string `text`.
 bool json_is(const json_value *value, const char *text);

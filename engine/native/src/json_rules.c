@@ -249,7 +249,7 @@ static uint32_t differing(json_rules *parts, const json_value **keys, size_t cou
         sequence_word(&run, "\"");
         rules_alternative(parts->to, number, &run);
     }
-    while (first < count && depth < LONGEST_KEY) {
+    while (first < count && depth < LONGEST_KEY && parts->to->fault == NULL) {
         const char *const at = keys[first]->name + depth;
         uint32_t character = 0;
         const size_t length = utf8_read(at, keys[first]->name_size - depth, &character);

@@ -1,8 +1,9 @@
-// Runs a grammar over bytes: the set of all stacks the text so far may have led to.
+// Runs a grammar over bytes: a state is the set of all stacks the text so far may have led to.
 //
 // A stack is the element that comes next and what follows when its alternative ends. Stacks share their tails and are
 // numbered, equal ones alike, so that a set of them is a list of numbers. Calls at the end of an alternative leave nothing
-// behind, so repetition does not deepen the stack.
+// behind, so repetition does not deepen the stack. States are numbered too, and what a byte makes of one is found out
+// once: words that lead to the same state go on from there together.
 #ifndef COLIBRI_NATIVE_MACHINE_H
 #define COLIBRI_NATIVE_MACHINE_H
 
@@ -11,11 +12,32 @@
 // The empty stack: the text is complete.
 #define STACK_EMPTY 0u
 
+// The state without stacks: the text is not of the language.
+#define STATE_NONE 0u
+
 typedef struct stack_node {
     uint32_t place; // next element
     uint32_t below; // stack it continues with
     uint32_t seen;  // closure it was last met in
 } stack_node;
+
+typedef struct stack_list {
+    uint32_t *stacks;
+    size_t count;
+    size_t room;
+} stack_list;
+
+// Where the stacks of a state are in the list of all.
+typedef struct state_stacks {
+    size_t first;
+    size_t count;
+} state_stacks;
+
+// What a byte makes of a state.
+typedef struct state_move {
+    uint32_t from; // state and byte, or NO_MOVE
+    uint32_t to;
+} state_move;
 
 typedef struct machine {
     const rules *grammar;
@@ -25,28 +47,35 @@ typedef struct machine {
     uint32_t *table; // nodes by content
     size_t table_mask;
     uint32_t closure;
-    uint32_t *work; // nodes still to be followed
-    size_t work_count;
-    size_t work_room;
-    bool exhausted; // too many stacks: the machine cannot go on
+    stack_list work; // nodes still to be followed
+    stack_list all;  // stacks of all states, one state behind the other
+    state_stacks *states;
+    size_t state_count;
+    size_t state_room;
+    uint32_t *state_table; // states by content
+    size_t state_mask;
+    state_move *moves;
+    size_t move_count;
+    size_t move_mask;
+    size_t work_left;
+    bool exhausted; // the work is used up, or there are too many stacks: the machine cannot go on
 } machine;
-
-typedef struct stack_set {
-    uint32_t *stacks;
-    size_t count;
-    size_t room;
-} stack_set;
 
 void machine_open(machine *runner, const rules *grammar);
 void machine_close(machine *runner);
 
-// Adds the stacks at the beginning of a rule.
-void machine_start(machine *runner, uint32_t number, stack_set *to);
+// Begins a stretch of bounded work, after which the machine is exhausted. Returns what `state` is called from now on:
+// states that were met before may be forgotten.
+uint32_t machine_begin(machine *runner, uint32_t state);
 
-// Adds what `count` stacks become by one byte.
-void machine_step(machine *runner, const uint32_t *stacks, size_t count, unsigned char byte, stack_set *to);
+// The state at the beginning of a rule.
+uint32_t machine_start(machine *runner, uint32_t number);
 
-void stack_set_append(stack_set *set, const uint32_t *stacks, size_t count);
-void stack_set_free(stack_set *set);
+// What a state becomes by one byte.
+uint32_t machine_step(machine *runner, uint32_t state, unsigned char byte);
+
+// Whether the text may end in this state, and whether nothing may follow.
+bool machine_may_end(const machine *runner, uint32_t state);
+bool machine_must_end(const machine *runner, uint32_t state);
 
 #endif

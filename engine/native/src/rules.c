@@ -7,18 +7,11 @@
 #include "utf8.h"
 
 #define MOST_ELEMENTS 2000000u
+#define MOST_RULES 1000000u
+#define TOO_LARGE "the grammar is too large"
 #define LAST_CODE 0x10ffffu
 #define FIRST_SURROGATE 0xd800u
 #define LAST_SURROGATE 0xdfffu
-
-void rules_open(rules *grammar) {
-    memset(grammar, 0, sizeof *grammar);
-    for (uint32_t byte = 0; byte < 256u; byte++) {
-        byte_set single = {{0}};
-        single.bits[byte / 64u] = UINT64_C(1) << byte % 64u;
-        (void)rules_set(grammar, &single);
-    }
-}
 
 void rules_close(rules *grammar) {
     for (size_t number = 0; number < grammar->rule_count; number++) {
@@ -26,7 +19,6 @@ void rules_close(rules *grammar) {
     }
     free(grammar->rules);
     free(grammar->elements);
-    free(grammar->sets);
     memset(grammar, 0, sizeof *grammar);
 }
 
@@ -45,6 +37,10 @@ static void *grown(void *old, size_t count, size_t *room, size_t size) {
 }
 
 uint32_t rules_add(rules *grammar) {
+    if (grammar->rule_count == MOST_RULES) {
+        rules_fail(grammar, TOO_LARGE);
+        return MOST_RULES - 1u;
+    }
     grammar->rules = grown(grammar->rules, grammar->rule_count, &grammar->rule_room, sizeof(rule));
     grammar->rules[grammar->rule_count] = (rule){NULL, 0};
     return (uint32_t)grammar->rule_count++;
@@ -52,7 +48,7 @@ uint32_t rules_add(rules *grammar) {
 
 static void put_element(rules *grammar, element added) {
     if (grammar->count >= MOST_ELEMENTS) {
-        rules_fail(grammar, "the grammar is too large");
+        rules_fail(grammar, TOO_LARGE);
         return;
     }
     grammar->elements = grown(grammar->elements, grammar->count, &grammar->room, sizeof(element));
@@ -61,7 +57,9 @@ static void put_element(rules *grammar, element added) {
 
 void rules_alternative(rules *grammar, uint32_t number, const sequence *alternative) {
     rule *const to = &grammar->rules[number];
-    to->starts = reallocate(to->starts, to->count + 1u, sizeof(uint32_t));
+    if ((to->count & (to->count - 1u)) == 0) { // none, or a power of two: the room is used up
+        to->starts = reallocate(to->starts, most(1, 2u * to->count), sizeof(uint32_t));
+    }
     to->starts[to->count++] = (uint32_t)grammar->count;
     for (size_t index = 0; index < alternative->count; index++) {
         put_element(grammar, alternative->elements[index]);
@@ -78,17 +76,6 @@ void rules_alternative_rule(rules *grammar, uint32_t number, uint32_t other) {
 void rules_alternative_empty(rules *grammar, uint32_t number) {
     const sequence nothing = {NULL, 0, 0};
     rules_alternative(grammar, number, &nothing);
-}
-
-uint32_t rules_set(rules *grammar, const byte_set *set) {
-    for (size_t index = 0; index < grammar->set_count; index++) {
-        if (memcmp(&grammar->sets[index], set, sizeof *set) == 0) {
-            return (uint32_t)index;
-        }
-    }
-    grammar->sets = grown(grammar->sets, grammar->set_count, &grammar->set_room, sizeof(byte_set));
-    grammar->sets[grammar->set_count] = *set;
-    return (uint32_t)grammar->set_count++;
 }
 
 void sequence_add(sequence *run, element_kind kind, uint32_t value) {
@@ -121,10 +108,13 @@ static void fill_optional(rules *grammar, uint32_t number, element what, uint32_
 
 void sequence_repeat(rules *grammar, sequence *run, element what, size_t least_times, size_t most_times) {
     uint32_t rest = NO_RULE;
-    if (least_times > MOST_ELEMENTS || (most_times != SIZE_MAX && most_times - least_times > MOST_ELEMENTS)) {
-        rules_fail(grammar, "the grammar is too large");
+    // What a repetition writes ends up in the grammar sooner or later, so it counts at once.
+    if (least_times > MOST_ELEMENTS - grammar->repeated ||
+        (most_times != SIZE_MAX && most_times - least_times > MOST_ELEMENTS)) {
+        rules_fail(grammar, TOO_LARGE);
         return;
     }
+    grammar->repeated += least_times;
     for (size_t time = 0; time < least_times; time++) {
         sequence_add(run, what.kind, what.value);
     }
@@ -145,14 +135,6 @@ void sequence_repeat(rules *grammar, sequence *run, element what, size_t least_t
 }
 
 // ---------------------------------------------------------------- characters as bytes
-
-static void add_bytes(rules *grammar, sequence *run, unsigned first, unsigned last) {
-    byte_set set = {{0}};
-    for (unsigned byte = first; byte <= last; byte++) {
-        set.bits[byte / 64u] |= UINT64_C(1) << byte % 64u;
-    }
-    sequence_add(run, ELEMENT_SET, rules_set(grammar, &set));
-}
 
 /* Alternatives of `number` for a range that is cut until each of its bytes varies on its own. */
 static void add_range(rules *grammar, uint32_t number, uint32_t first, uint32_t last) {
@@ -187,7 +169,7 @@ static void add_range(rules *grammar, uint32_t number, uint32_t first, uint32_t 
     length = utf8_write(low, first);
     (void)utf8_write(high, last);
     for (size_t at = 0; at < length; at++) {
-        add_bytes(grammar, &run, (unsigned char)low[at], (unsigned char)high[at]);
+        sequence_add(&run, ELEMENT_SET, rules_set((unsigned char)low[at], (unsigned char)high[at]));
     }
     rules_alternative(grammar, number, &run);
     sequence_free(&run);
@@ -236,4 +218,185 @@ element rules_characters(rules *grammar, code_range *ranges, size_t count, bool 
         rules_fail(grammar, "a character class that is empty");
     }
     return (element){ELEMENT_RULE, number};
+}
+
+// ---------------------------------------------------------------- left recursion
+
+#define NO_PLACE UINT32_MAX
+
+// About one element: where the rule it calls is called next, and in which alternative this is. About the first element of
+// an alternative: whose it is, and how many of its elements are not known to read nothing.
+typedef struct left_note {
+    uint32_t next;
+    uint32_t start;
+    uint32_t owner;
+    uint32_t missing;
+} left_note;
+
+// The next call to look at in an alternative of a rule.
+typedef struct left_place {
+    uint32_t number;
+    uint32_t alternative;
+    size_t place;
+} left_place;
+
+// Rules that lead to each other by calls before which nothing may have been read make a group.
+typedef struct left_search {
+    const rules *grammar;
+    bool *nullable;    // rules that may read nothing
+    uint32_t *order;   // when a rule was met, from 1 on
+    uint32_t *low;     // the earliest rule without a group that it leads to
+    uint32_t *group;   // 0: not known yet
+    uint32_t *waiting; // rules without a group, in the order they were met
+    size_t waiting_count;
+    left_place *frames;
+    size_t depth;
+    uint32_t met;
+} left_search;
+
+/* Lists the calls of each rule, from `heads` on, in alternatives of nothing but calls. */
+static void note_calls(const rules *grammar, left_note *notes, uint32_t *heads) {
+    memset(heads, 0xff, grammar->rule_count * sizeof *heads);
+    for (uint32_t number = 0; number < grammar->rule_count; number++) {
+        for (uint32_t index = 0; index < grammar->rules[number].count; index++) {
+            const uint32_t start = grammar->rules[number].starts[index];
+            uint32_t end = start;
+            while (grammar->elements[end].kind == ELEMENT_RULE) {
+                end++;
+            }
+            notes[start].owner = number;
+            notes[start].missing = end - start;
+            for (uint32_t place = start; place < end && grammar->elements[end].kind == ELEMENT_END; place++) {
+                notes[place].start = start;
+                notes[place].next = heads[grammar->elements[place].value];
+                heads[grammar->elements[place].value] = place;
+            }
+        }
+    }
+}
+
+static void find_nullable(const rules *grammar, bool *nullable) {
+    left_note *notes = allocate(grammar->count, sizeof *notes);
+    uint32_t *heads = allocate(grammar->rule_count, sizeof *heads);
+    uint32_t *found = allocate(grammar->rule_count, sizeof *found);
+    size_t count = 0;
+    note_calls(grammar, notes, heads);
+    for (uint32_t number = 0; number < grammar->rule_count; number++) {
+        for (uint32_t index = 0; index < grammar->rules[number].count && !nullable[number]; index++) {
+            if (grammar->elements[grammar->rules[number].starts[index]].kind == ELEMENT_END) {
+                nullable[number] = true;
+                found[count++] = number;
+            }
+        }
+    }
+    while (count != 0) {
+        for (uint32_t place = heads[found[--count]]; place != NO_PLACE; place = notes[place].next) {
+            left_note *const first = &notes[notes[place].start];
+            if (--first->missing == 0 && !nullable[first->owner]) {
+                nullable[first->owner] = true;
+                found[count++] = first->owner;
+            }
+        }
+    }
+    free(notes);
+    free(heads);
+    free(found);
+}
+
+static left_place first_place(const rules *grammar, uint32_t number) {
+    const rule *const its = &grammar->rules[number];
+    return (left_place){number, 0, its->count == 0 ? 0 : its->starts[0]};
+}
+
+/* The next rule called before anything may have been read, and whether its alternative ends there. False: no more. */
+static bool next_call(const left_search *search, left_place *now, uint32_t *called, bool *last) {
+    const rule *const its = &search->grammar->rules[now->number];
+    while (now->alternative < its->count) {
+        const element *const here = &search->grammar->elements[now->place];
+        const bool calls = here->kind == ELEMENT_RULE;
+        *called = here->value;
+        *last = calls && here[1].kind == ELEMENT_END;
+        if (calls && search->nullable[here->value]) {
+            now->place++;
+        } else if (++now->alternative < its->count) {
+            now->place = its->starts[now->alternative];
+        }
+        if (calls) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void enter(left_search *search, uint32_t number) {
+    search->order[number] = search->low[number] = ++search->met;
+    search->waiting[search->waiting_count++] = number;
+    search->frames[search->depth++] = first_place(search->grammar, number);
+}
+
+static void leave(left_search *search, uint32_t number) {
+    uint32_t member;
+    search->depth--;
+    if (search->depth != 0) {
+        uint32_t *const low = &search->low[search->frames[search->depth - 1u].number];
+        *low = *low < search->low[number] ? *low : search->low[number];
+    }
+    if (search->low[number] == search->order[number]) {
+        do {
+            member = search->waiting[--search->waiting_count];
+            search->group[member] = search->order[number];
+        } while (member != number);
+    }
+}
+
+/* Tarjan's search, with frames of its own: rules call each other as deeply as a client likes. */
+static void find_groups(left_search *search) {
+    uint32_t called;
+    bool last;
+    for (uint32_t number = 0; number < search->grammar->rule_count; number++) {
+        if (search->order[number] == 0) {
+            enter(search, number);
+        }
+        while (search->depth != 0) {
+            left_place *const now = &search->frames[search->depth - 1u];
+            const uint32_t caller = now->number;
+            if (!next_call(search, now, &called, &last)) {
+                leave(search, caller);
+            } else if (search->order[called] == 0) {
+                enter(search, called);
+            } else if (search->group[called] == 0 && search->order[called] < search->low[caller]) {
+                search->low[caller] = search->order[called];
+            }
+        }
+    }
+}
+
+bool rules_check(rules *grammar) {
+    const size_t count = grammar->rule_count;
+    left_search search = {.grammar = grammar};
+    search.nullable = allocate(count, sizeof(bool));
+    search.order = allocate(count, sizeof(uint32_t));
+    search.low = allocate(count, sizeof(uint32_t));
+    search.group = allocate(count, sizeof(uint32_t));
+    search.waiting = allocate(count, sizeof(uint32_t));
+    search.frames = allocate(count, sizeof(left_place));
+    find_nullable(grammar, search.nullable);
+    find_groups(&search);
+    for (uint32_t number = 0; number < count; number++) {
+        left_place now = first_place(grammar, number);
+        uint32_t called;
+        bool last;
+        while (next_call(&search, &now, &called, &last)) {
+            if (!last && search.group[called] == search.group[number]) {
+                rules_fail(grammar, "a rule begins with itself");
+            }
+        }
+    }
+    free(search.nullable);
+    free(search.order);
+    free(search.low);
+    free(search.group);
+    free(search.waiting);
+    free(search.frames);
+    return grammar->fault == NULL;
 }

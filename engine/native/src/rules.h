@@ -1,4 +1,4 @@
-// A grammar over bytes: rules of alternatives, each a run of byte sets and references to rules.
+// A grammar over bytes: rules of alternatives, each a run of sets of bytes and references to rules.
 #ifndef COLIBRI_NATIVE_RULES_H
 #define COLIBRI_NATIVE_RULES_H
 
@@ -10,20 +10,15 @@ typedef enum element_kind { ELEMENT_END, ELEMENT_SET, ELEMENT_RULE } element_kin
 
 typedef struct element {
     element_kind kind;
-    uint32_t value; // number of a set or rule
+    uint32_t value; // a set or the number of a rule
 } element;
-
-// One bit per byte.
-typedef struct byte_set {
-    uint64_t bits[4];
-} byte_set;
 
 typedef struct rule {
     uint32_t *starts; // of its alternatives, as places in `elements`
     uint32_t count;
 } rule;
 
-// Grammars of zeros are empty and valid. Sets 0..255 are the single bytes.
+// A grammar of zeros is empty and valid.
 typedef struct rules {
     element *elements;
     size_t count;
@@ -31,9 +26,7 @@ typedef struct rules {
     rule *rules;
     size_t rule_count;
     size_t rule_room;
-    byte_set *sets;
-    size_t set_count;
-    size_t set_room;
+    size_t repeated;   // elements that repetitions have written so far
     const char *fault; // the first thing that was wrong
 } rules;
 
@@ -44,19 +37,26 @@ typedef struct sequence {
     size_t room;
 } sequence;
 
-void rules_open(rules *grammar);
+// A set is a range of bytes, the last one above the first one; a single byte is its own set.
+static inline uint32_t rules_set(unsigned first, unsigned last) { return first == last ? first : (last << 8u | first); }
+static inline bool rules_in_set(uint32_t set, unsigned char byte) {
+    return set < 256u ? byte == set : byte >= (set & 0xffu) && byte <= set >> 8u;
+}
+
 void rules_close(rules *grammar);
 
 // Notes what is wrong, if nothing was before; returns false.
 bool rules_fail(rules *grammar, const char *fault);
 
-// A new rule without alternatives.
+// A new rule without alternatives. When there are too many the grammar fails, and the number is that of an older one.
 uint32_t rules_add(rules *grammar);
 void rules_alternative(rules *grammar, uint32_t number, const sequence *alternative);
 void rules_alternative_rule(rules *grammar, uint32_t number, uint32_t other);
 void rules_alternative_empty(rules *grammar, uint32_t number);
 
-uint32_t rules_set(rules *grammar, const byte_set *set);
+// Fails a grammar with left recursion: a rule that calls itself before it has read anything, and has something left to do
+// after that call. Calls at the end of an alternative leave nothing behind, so that cycles of them are harmless.
+bool rules_check(rules *grammar);
 
 void sequence_add(sequence *run, element_kind kind, uint32_t value);
 void sequence_text(sequence *run, const char *text, size_t size);

@@ -90,7 +90,7 @@ static unsigned types_of(const json_value *schema, unsigned classes) {
 }
 
 uint32_t schema_rule(schema_compiler *from, const json_value *schema) {
-    size_t at = ((uintptr_t)schema >> 4u) % SCHEMA_BUCKETS;
+    const size_t at = (uintptr_t)schema / sizeof *schema % SCHEMA_BUCKETS;
     schema_entry *added;
     for (schema_entry *entry = from->buckets[at]; entry != NULL; entry = entry->next) {
         if (entry->schema == schema) {
@@ -194,13 +194,9 @@ static const json_value *step_into(const json_value *value, const char *step, si
         }
     }
     if (value->kind == JSON_OBJECT) {
-        found = json_member(value, name);
+        found = json_find(value, name, length);
     } else if (value->kind == JSON_ARRAY && length != 0) {
-        size_t left = strtoul(name, NULL, 10);
-        found = value->first;
-        while (found != NULL && left-- > 0) {
-            found = found->next;
-        }
+        found = json_item(value, strtoul(name, NULL, 10));
     }
     free(name);
     return found;
@@ -289,7 +285,7 @@ static void compile(schema_compiler *from, const json_value *schema, uint32_t nu
 }
 
 bool schema_compile(rules *grammar, const json_value *schema, uint32_t *root) {
-    schema_compiler from = {grammar, {0}, schema, {NULL}, NULL, NULL};
+    schema_compiler from = {grammar, {0}, schema, allocate(SCHEMA_BUCKETS, sizeof(schema_entry *)), NULL, NULL};
     from.last = &from.first;
     json_rules_open(&from.parts, grammar);
     *root = schema_rule(&from, schema);
@@ -301,5 +297,6 @@ bool schema_compile(rules *grammar, const json_value *schema, uint32_t *root) {
         from.first = done->later;
         free(done);
     }
+    free(from.buckets);
     return grammar->fault == NULL;
 }

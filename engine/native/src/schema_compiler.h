@@ -12,7 +12,7 @@
 #define SCHEMA_BOOLEAN 32u
 #define SCHEMA_NULL 64u
 
-#define SCHEMA_BUCKETS 4096u
+#define SCHEMA_BUCKETS 65536u // a text of 1 MiB has up to 350,000 schemas
 
 // A schema that has a rule; `later` is the one that got its rule next, which is the order of compiling.
 typedef struct schema_entry {
@@ -26,7 +26,7 @@ typedef struct schema_compiler {
     rules *to;
     json_rules parts;
     const json_value *root;
-    schema_entry *buckets[SCHEMA_BUCKETS];
+    schema_entry **buckets;
     schema_entry *first;
     schema_entry **last;
 } schema_compiler;

@@ -38,25 +38,18 @@ typedef struct property {
 typedef struct object_plan {
     property *properties;
     size_t count;
+    name_table places; // of the properties, by name
     const json_value *additional; // schema of further values; NULL: any value
     bool closed;                  // no further keys
 } object_plan;
 
-static property *find_property(const object_plan *plan, const char *name, size_t size) {
-    for (size_t index = 0; index < plan->count; index++) {
-        const json_value *const key = plan->properties[index].key;
-        if (key->name_size == size && memcmp(key->name, name, size) == 0) {
-            return &plan->properties[index];
-        }
-    }
-    return NULL;
-}
-
 static bool add_property(schema_compiler *from, object_plan *plan, const json_value *key, const json_value *value,
                          bool required) {
-    if (plan->count == MOST_PROPERTIES || find_property(plan, key->name, key->name_size) != NULL) {
+    uint32_t *const place = name_table_find(&plan->places, key->name, key->name_size, true);
+    if (plan->count == MOST_PROPERTIES || *place != NO_NAME) {
         return fail(from, "the schema has a property twice, or too many of them");
     }
+    *place = (uint32_t)plan->count;
     plan->properties[plan->count++] = (property){key, value, required};
     return true;
 }
@@ -64,13 +57,13 @@ static bool add_property(schema_compiler *from, object_plan *plan, const json_va
 /* A required property that is not listed has the schema of additional ones. Its name is a string in `required`; a copy
  * carries it as a name, and goes with the plan. */
 static bool require(schema_compiler *from, object_plan *plan, const json_value *name, json_value *copy) {
-    property *known;
+    const uint32_t *known;
     if (name->kind != JSON_STRING) {
         return fail(from, "the schema has a malformed required");
     }
-    known = find_property(plan, name->text, name->size);
+    known = name_table_find(&plan->places, name->text, name->size, false);
     if (known != NULL) {
-        known->required = true;
+        plan->properties[*known].required = true;
         return true;
     }
     if (plan->closed) {
@@ -133,7 +126,7 @@ static void write_object(schema_compiler *from, const object_plan *plan, uint32_
     uint32_t rest[2];
     sequence run = {NULL, 0, 0};
     plan_ends(from, plan, rest);
-    for (size_t left = plan->count; left > 0; left--) {
+    for (size_t left = plan->count; left > 0 && from->to->fault == NULL; left--) {
         const property *const now = &plan->properties[left - 1u];
         const uint32_t value = value_rule(from, now->value);
         json_value name;
@@ -169,7 +162,8 @@ void schema_object(schema_compiler *from, const json_value *schema, uint32_t num
     const json_value *properties = json_member(schema, "properties");
     const json_value *required = json_member(schema, "required");
     const json_value *additional = json_member(schema, "additionalProperties");
-    object_plan plan = {NULL, 0, additional, false};
+    object_plan plan = {NULL, 0, {NULL, 0, 0}, additional, false};
+    const size_t names = (properties == NULL ? 0 : properties->count) + (required == NULL ? 0 : required->count);
     json_value *copies;
     size_t copied = 0;
     bool good = (properties == NULL || properties->kind == JSON_OBJECT) &&
@@ -179,8 +173,8 @@ void schema_object(schema_compiler *from, const json_value *schema, uint32_t num
         return;
     }
     plan.closed = additional != NULL && additional->kind == JSON_BOOLEAN && !additional->truth;
-    plan.properties = allocate(MOST_PROPERTIES, sizeof(property));
-    copies = allocate(required == NULL ? 1 : required->count, sizeof(json_value));
+    plan.properties = allocate(most(names, 1), sizeof(property));
+    copies = allocate(required == NULL ? 1 : most(required->count, 1), sizeof(json_value));
     for (const json_value *item = properties == NULL ? NULL : properties->first; good && item != NULL; item = item->next) {
         good = add_property(from, &plan, item, item, false);
     }
@@ -191,6 +185,7 @@ void schema_object(schema_compiler *from, const json_value *schema, uint32_t num
         write_object(from, &plan, number);
     }
     free(plan.properties);
+    name_table_free(&plan.places);
     free(copies);
 }
 
@@ -199,10 +194,7 @@ void schema_object(schema_compiler *from, const json_value *schema, uint32_t num
 /* The rule of the element at a place; false when there may be none. */
 static bool element_rule(schema_compiler *from, const json_value *prefix, const json_value *items, size_t place,
                          uint32_t *number) {
-    const json_value *schema = prefix == NULL ? NULL : prefix->first;
-    for (size_t index = 0; schema != NULL && index < place; index++) {
-        schema = schema->next;
-    }
+    const json_value *schema = prefix == NULL ? NULL : json_item(prefix, place);
     schema = schema == NULL ? items : schema;
     if (schema != NULL && schema->kind == JSON_BOOLEAN && !schema->truth) {
         return false;
