@@ -139,6 +139,13 @@ LANGUAGES = [
     ('root ::= "a"{3} "b"{0,2} "c"{2,3}', r"aaab{0,2}c{2,3}"),
     ('root ::= ("x"?)* "."', r"x*\."),
     ("root ::= [日本語🎈]", r"[日本語🎈]"),
+    ('root ::= "a" * [0-9] {2} ("b" | "c")\t? "d" { 1 , 2 } x +\nx ::= "e"', r"a*[0-9]{2}[bc]?d{1,2}e+"),
+    ('root ::= (\n"a"\n*\n"b" # comment\n{2}\n) "c"', r"a*b{2}c"),
+    ('root ::= "a"{2}{2} "b"?* "c" + ? [de]{0,1} {3} "."', r"aaaab*c*[de]{0,3}\."),
+    ('root ::= "a"{7}{0} "b"', r"b"),
+    ('root ::= root | "a"', r"a"),
+    ('root ::= a | "c"\na ::= root | "b" ""', r"[bc]"),
+    ('root ::= ("a"?){0,2000} "b"', r"a*b"),
 ]
 
 
@@ -192,13 +199,121 @@ INVALID: list[tuple[bytes, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("grammar", "reason"), INVALID)
-def test_invalid_grammars_are_refused(grammar: bytes, reason: str, engine: EngineProcess) -> None:
-    request = max(getattr(frame, "id", 0) for frame in engine.received) + 1 if engine.received[3:] else 1
+def next_request(engine: EngineProcess) -> int:
+    return max((getattr(frame, "id", 0) for frame in engine.received), default=0) + 1
+
+
+def refusal(engine: EngineProcess, grammar: bytes) -> str:
+    """Why the log says a grammar is refused; the next request must work."""
+    request = next_request(engine)
     engine.ask(request, PROMPT, 5, extra=grammar)
     assert engine.error(request) == ("BAD_REQUEST",)
-    assert f"request {request}: invalid grammar: " in engine.log
-    assert reason in engine.log.strip().split("\n")[-1]
+    before, _, reason = engine.log.strip().split("\n")[-1].partition("invalid grammar: ")
+    assert f"request {request}: " in before
+    engine.ask(request + 1, PROMPT, 5, extra=b'root ::= "works"')
+    assert engine.text(request + 1) == b"works"
+    return reason
+
+
+@pytest.mark.parametrize(("grammar", "reason"), INVALID)
+def test_invalid_grammars_are_refused(grammar: bytes, reason: str, engine: EngineProcess) -> None:
+    assert reason in refusal(engine, grammar)
+
+
+def lines(line: str, count: int) -> str:
+    return "".join(f"{line.format(i, i + 1)}\n" for i in range(count))
+
+
+TOO_LARGE = "the grammar is too large"
+TOO_LONG = "the grammar takes too long"
+MANY_KEYS = ",".join(f'"{"k" * 200}{i}":{{}}' for i in range(4000))
+NESTED = "(" * 12 + '"a1"' + ' | "q"){0,100}' * 12
+HEAVY = {
+    "copies": ("root ::= " + '"a"{100000}' * 20000, TOO_LARGE),
+    "copies in groups": ("root ::= " + ('"a"{100000}' * 19 + "(") * 60, TOO_LARGE),
+    "copies of groups": ('root ::= "a"{1000}{1000}' + '"b"{100000}{100000}' * 10, TOO_LARGE),
+    "copies in alternatives": ("root ::= " + '"a"{100000} | ' * 60000 + '"b"', TOO_LARGE),
+    "stacked repetitions": ('root ::= "a"' + "*" * 1000000, TOO_LARGE),
+    "any characters": ("root ::= " + "." * 1000000, TOO_LARGE),
+    "keys": ('{"properties":{' + MANY_KEYS + "}}", TOO_LARGE),
+    "tuples": (
+        '{"anyOf":[' + ",".join(['{"prefixItems":[' + "{}," * 4000 + '{}],"maxItems":100000}'] * 80) + "]}",
+        TOO_LARGE,
+    ),
+    "copies of copies": ('root ::= "(" root ")" | ((.{0,300}){0,300})', TOO_LONG),
+    "nested choices": ("root ::= " + NESTED, TOO_LONG),
+    "optional parts": ('root ::= ("a"?){0,100000} "b"', TOO_LONG),
+    "alternatives": ("root ::= " + "|" * 1000000, TOO_LONG),
+    "left recursion": (
+        "root ::= a0\n" + lines('a{0} ::= a{1} "x"', 40000) + "a40000 ::= a0",
+        "a rule begins with itself",
+    ),
+    "left recursion behind nothing": (
+        'root ::= a "b"\na ::= b* c? root "d" | "e"\nb ::= "f"\nc ::= ""',
+        "a rule begins with itself",
+    ),
+    "rules": (lines('x{0}::=""', 80000), "no rule named root"),
+    "undefined rules": (
+        "root ::= " + " ".join(f"x{i}" for i in range(140000)),
+        "a rule that is used and not defined",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HEAVY)
+def test_heavy_grammars_are_refused(name: str, engine: EngineProcess) -> None:
+    grammar, reason = HEAVY[name]
+    assert refusal(engine, grammar.encode()) == reason
+
+
+TEXT_X = {
+    "chain of rules": "root ::= a0\n" + lines("a{0} ::= a{1}", 50000) + 'a50000 ::= "x"',
+    "many rules": 'root ::= "x"\n' + lines('x{0}::=""', 80000),
+    "many references": json.dumps(
+        {
+            "anyOf": [{"$ref": f"#/$defs/{i}"} for i in range(15000)],
+            "$defs": {str(i): {"$ref": "#/$defs/last/20"} for i in range(15000)}
+            | {"last": [False] * 20 + [{"const": "x"}]},
+        }
+    ),
+    "chain of references": json.dumps(
+        {
+            "$ref": "#/$defs/0",
+            "$defs": {str(i): {"anyOf": [{"$ref": f"#/$defs/{i + 1}"}]} for i in range(10000)}
+            | {"10000": {"const": "x"}},
+        }
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TEXT_X)
+def test_large_grammars_of_little_text(name: str, generate: Callable[[str], list[bytes]]) -> None:
+    assert {text.strip(b'"') for text in generate(TEXT_X[name])} == {b"x"}
+
+
+def test_objects_of_many_properties(generate: Callable[[str], list[bytes]]) -> None:
+    keys = {f"k{i}": {"const": i} for i in range(4000)}
+    for closed in (False, True):
+        schema = {
+            "properties": keys,
+            "type": "object",
+            "additionalProperties": False if closed else {"const": 1},
+        }
+        for text in generate(json.dumps(schema)):
+            value = json.loads(text)
+            assert all(keys.get(key, {"const": 1})["const"] == item for key, item in value.items())
+            assert not closed or value.keys() <= keys.keys()
+
+
+def test_a_grammar_that_becomes_heavy_ends_its_request_only(engine: EngineProcess) -> None:
+    """Its beginning is longer than any token, so that the first mask is a light one."""
+    request = next_request(engine)
+    start = "zq7" * 40
+    engine.ask(request, PROMPT, LIMIT, extra=f'root ::= "{start}" (.{{0,300}}){{0,300}}'.encode())
+    assert engine.of(request)[-1].words == ("grammar", "failed")
+    assert f"request {request}: grammar failed: no token may follow" in engine.log
+    engine.ask(request + 1, PROMPT, 5, extra=b'root ::= "works"')
+    assert engine.text(request + 1) == b"works"
 
 
 def test_a_model_without_end_token_takes_no_grammar(command: list[str], tmp_path: Path) -> None:

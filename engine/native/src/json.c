@@ -411,7 +411,9 @@ const json_value *json_find(const json_value *value, const char *name, size_t si
     return found;
 }
 
-const json_value *json_member(const json_value *value, const char *name) { return json_find(value, name, strlen(name)); }
+const json_value *json_member(const json_value *value, const char *name) {
+    return json_find(value, name, strlen(name));
+}
 
 const json_value *json_item(const json_value *value, size_t place) {
     const json_value *item = value->first;

@@ -1,9 +1,9 @@
 // Runs a grammar over bytes: a state is the set of all stacks the text so far may have led to.
 //
 // A stack is the element that comes next and what follows when its alternative ends. Stacks share their tails and are
-// numbered, equal ones alike, so that a set of them is a list of numbers. Calls at the end of an alternative leave nothing
-// behind, so repetition does not deepen the stack. States are numbered too, and what a byte makes of one is found out
-// once: words that lead to the same state go on from there together.
+// numbered, equal ones alike, so that a set of them is a list of numbers. Calls at the end of an alternative leave
+// nothing behind, so repetition does not deepen the stack. States are numbered too, and what a byte makes of one is
+// found out once: words that lead to the same state go on from there together.
 #ifndef COLIBRI_NATIVE_MACHINE_H
 #define COLIBRI_NATIVE_MACHINE_H
 
@@ -58,7 +58,7 @@ typedef struct machine {
     size_t move_count;
     size_t move_mask;
     size_t work_left;
-    bool exhausted; // the work is used up, or there are too many stacks: the machine cannot go on
+    bool exhausted; // the work is used up or there are too many stacks: the machine cannot go on
 } machine;
 
 void machine_open(machine *runner, const rules *grammar);

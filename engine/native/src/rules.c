@@ -224,8 +224,8 @@ element rules_characters(rules *grammar, code_range *ranges, size_t count, bool 
 
 #define NO_PLACE UINT32_MAX
 
-// About one element: where the rule it calls is called next, and in which alternative this is. About the first element of
-// an alternative: whose it is, and how many of its elements are not known to read nothing.
+// About one element: where the rule it calls is called next, and in which alternative this is. About the first element
+// of an alternative: whose it is, and how many of its elements are not known to read nothing.
 typedef struct left_note {
     uint32_t next;
     uint32_t start;

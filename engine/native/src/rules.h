@@ -54,8 +54,8 @@ void rules_alternative(rules *grammar, uint32_t number, const sequence *alternat
 void rules_alternative_rule(rules *grammar, uint32_t number, uint32_t other);
 void rules_alternative_empty(rules *grammar, uint32_t number);
 
-// Fails a grammar with left recursion: a rule that calls itself before it has read anything, and has something left to do
-// after that call. Calls at the end of an alternative leave nothing behind, so that cycles of them are harmless.
+// Fails a grammar with left recursion: a rule that calls itself before it has read anything, and has something left to
+// do after that call. Calls at the end of an alternative leave nothing behind, so that cycles of them are harmless.
 bool rules_check(rules *grammar);
 
 void sequence_add(sequence *run, element_kind kind, uint32_t value);
