@@ -1,0 +1,78 @@
+"""Conformance of every engine: no grammar text ends the process or keeps it from the next request.
+
+Whether such a text is taken or refused is the engine's; what counts is that it is answered.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from generated import limits
+from tests.engine.conformance import PROMPT, Number
+from tests.engine.engine_process import EngineProcess
+
+
+def references(link: Callable[[dict[str, str]], Any], count: int) -> str:
+    """A schema whose definitions refer to each other, one after the other."""
+    definitions: dict[str, Any] = {
+        str(place): link({"$ref": f"#/$defs/{place + 1}"}) for place in range(count)
+    }
+    definitions[str(count)] = {"const": 1}
+    return json.dumps({"$ref": "#/$defs/0", "$defs": definitions}, separators=(",", ":"))
+
+
+def chain(count: int, end: str) -> str:
+    """GBNF rules that name each other, one after the other."""
+    return "".join(f"a{place}::=a{place + 1}\n" for place in range(count)) + f"a{count}::={end}\nroot::=a0"
+
+
+HOSTILE = {
+    "references": references(lambda link: link, 12_000),
+    "references in items": references(lambda link: {"items": link}, 12_000),
+    "references in properties": references(lambda link: {"properties": {"a": link}}, 12_000),
+    "references in allOf": references(lambda link: {"allOf": [link]}, 12_000),
+    "references in anyOf": references(lambda link: {"anyOf": [link, {"const": 2}]}, 12_000),
+    "many references": json.dumps(
+        {"anyOf": [{"$ref": f"#/$defs/{place}"} for place in range(9000)]}
+        | {"$defs": {str(place): {"const": place} for place in range(9000)}}
+    ),
+    "a chain of rules": chain(9000, '"x"'),
+    "a chain of rules that comes back": chain(9000, '"x" root?'),
+    "many rules": "".join(f'x{place}::=""\n' for place in range(60_000)) + 'root::="a"',
+    "many names": "root::=" + " ".join(f"n{place}" for place in range(100_000)),
+    "long repetitions": "root ::= " + '"a"{100000}' * 20_000,
+    "nullable repetitions": "root ::= " + '("a"?)*' * 4000,
+    "a long nullable repetition": 'root ::= ("a"?){0,20000} "b"',
+    "a repetition of repetitions": 'root ::= ((.{0,50}){0,50}) "b"',
+    "the same in a recursion": 'root ::= "(" root ")" | ((.{0,50}){0,50})',
+    "choices of nothing": "root ::= " + "|" * 500_000,
+    "groups of nothing": "root ::= " + "()" * 250_000,
+    "open groups": "root ::= " + "(" * 500_000,
+    "a class of many characters": f"root ::= [{''.join(map(chr, range(0x4E00, 0x9FFF, 2)))}]",
+    "open objects": '{"a":' * 100_000,
+    "optional properties": json.dumps({"properties": {f"p{place}": {"const": 1} for place in range(3000)}}),
+    "a number no float holds": '{"const":12345678901234567890123}',
+}
+
+
+@pytest.fixture(scope="module")
+def engine(command: list[str], models: dict[str, Path]) -> Iterator[EngineProcess]:
+    """The model that may end its turn: no other takes a grammar."""
+    with EngineProcess(command, models["llama"]) as running:
+        yield running
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_grammar_is_answered(name: str, engine: EngineProcess, number: Number) -> None:
+    grammar = HOSTILE[name].encode()
+    assert len(grammar) <= limits.EXTRA_BYTES
+    hostile, after = number(), number()
+    end = engine.ask(hostile, PROMPT, 3, extra=grammar)[-1]
+    assert end.KIND == "DONE" or end.words[0] in ("BAD_REQUEST", "grammar"), end
+    engine.ask(after, PROMPT, 3)
+    assert engine.of(after)[-1].completion_tokens == 3
