@@ -9,6 +9,7 @@ naming file and tensor. Data is mapped, not copied, until it is converted.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,7 @@ class _Shard:
         self._header = json.loads(bytes(data[8 : 8 + header_size]))
         self._data = data[8 + header_size :]
         self.names = frozenset(names)
+        self.elements = sum(math.prod(self._header[name]["shape"]) for name in names)
 
     def read(self, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
         entry = self._header[name]
@@ -94,6 +96,11 @@ class Checkpoint:
                     f"{directory / file_name} lacks tensor {tensor} which {INDEX_FILE} promises"
                 )
             self._where[tensor] = shards[file_name]
+
+    @property
+    def elements(self) -> int:
+        """Numbers in all tensors."""
+        return sum(shard.elements for shard in set(self._where.values()))
 
     def __contains__(self, name: str) -> bool:
         return name in self._where

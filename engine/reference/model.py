@@ -77,9 +77,10 @@ class ReferenceModel:
         if self.context < 2:
             raise LaunchError(f"context {self.context} has no room for a prompt and an answer")
         self._tokenizer = TextTokenizer(directory, config.vocabulary, config.end_tokens)
-        tiling = Tiling.probe()
+        checkpoint = Checkpoint(directory)
+        tiling = Tiling.probe(checkpoint.elements)
         try:
-            weights = load_weights(Checkpoint(directory), config, tiling)
+            weights = load_weights(checkpoint, config, tiling)
             self._transformer = Transformer(config, weights, tiling, slots, self.context)
         except MemoryError as error:
             raise LaunchError(

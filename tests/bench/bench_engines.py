@@ -18,7 +18,7 @@ import json
 import subprocess
 import sys
 import tempfile
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
@@ -100,13 +100,13 @@ def multiply_adds(directory: Path, positions: float) -> int:
     return sum(int(np.prod(shape)) for shape in matrices.values()) + int(2 * heads * positions)
 
 
-def processor_seconds(pid: int) -> float:
-    """Processor time of a process so far; 0 where /proc does not tell."""
-    try:
-        text = Path(f"/proc/{pid}/schedstat").read_text(encoding="ascii")
-    except OSError:
-        return 0.0
-    return int(text.split()[0]) / 1e9
+def processor_seconds(pid: int) -> dict[str, float]:
+    """Processor time of each thread of a process so far; empty where /proc does not tell."""
+    found = {}
+    for thread in Path(f"/proc/{pid}/task").glob("*/schedstat"):
+        with suppress(OSError):
+            found[thread.parent.name] = int(thread.read_text(encoding="ascii").split()[0]) / 1e9
+    return found
 
 
 class Party:
@@ -117,7 +117,7 @@ class Party:
         self.best: dict[int, float] = {}
         """Tokens per second."""
         self.lean: dict[int, float] = {}
-        """Tokens per second of processor time of the engine's first thread."""
+        """Tokens per second of processor time of the engine's busiest thread."""
         self._pid = engine.process.pid
         self._tokens = tokens
         self._rounds = EngineRounds(engine, tokens)
@@ -126,7 +126,8 @@ class Party:
         """One round."""
         before = processor_seconds(self._pid)
         self.best[batch] = max(self.best.get(batch, 0.0), self._rounds.measure(batch))
-        used = processor_seconds(self._pid) - before
+        after = processor_seconds(self._pid)
+        used = max((seconds - before.get(thread, 0.0) for thread, seconds in after.items()), default=0.0)
         if used > 0:
             self.lean[batch] = max(self.lean.get(batch, 0.0), batch * self._tokens / used)
 

@@ -19,8 +19,8 @@ static double seconds(void) {
 }
 
 int main(void) {
-    floats16 sums[SUMS] = {{0.0f}};
-    floats16 factor = {0.0f};
+    lane_floats sums[SUMS] = {{0.0f}};
+    lane_floats factor = {0.0f};
     double best = 0.0;
     float used = 0.0f;
     factor += 0.999f;

@@ -22,7 +22,7 @@ PROMPT_TOKENS = 24
 LONG_PROMPT_TOKENS = 300
 SLOTS = 5
 
-TILINGS = [Tiling(FIXED_TILE), *([Tiling(None)] if rows_are_independent() else [])]
+TILINGS = [Tiling(FIXED_TILE), Tiling(1), *([Tiling(None)] if rows_are_independent() else [])]
 
 
 def prompt(length: int, vocabulary: int = 288) -> list[int]:

@@ -22,7 +22,7 @@ static void convert(int halves) {
         uint16_t bits[LANES];
         float pairs[LANES][2];
         float lanes[LANES];
-        floats16 together;
+        lane_floats together;
         for (uint32_t lane = 0; lane < LANES; lane++) {
             bits[lane] = (uint16_t)(first + lane);
             pairs[lane][0] = halves ? half_to_float(bits[lane]) : brain_to_float(bits[lane]);
@@ -50,7 +50,7 @@ int main(int argument_count, char **arguments) {
         return 0;
     }
     while (fread(lanes, sizeof(float), LANES, stdin) == LANES) {
-        floats16 values;
+        lane_floats values;
         load_floats(&values, lanes);
         exponential(&values);
         store_floats(lanes, &values);

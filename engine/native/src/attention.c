@@ -54,8 +54,8 @@ void attention_plan(attention *work, const row_place *places, size_t rows) {
 /* Turns the scores of the first `length` positions into weights (not yet divided by their sum, which is returned), and
  * those behind, up to `end`, into zeros. */
 static float soften(float *scores, size_t length, size_t end) {
-    floats16 peaks;
-    floats16 total = {0.0f};
+    lane_floats peaks;
+    lane_floats total = {0.0f};
     float lanes[LANES];
     float peak;
     for (size_t at = length; at < round_up(end, LANES); at++) {
@@ -63,7 +63,7 @@ static float soften(float *scores, size_t length, size_t end) {
     }
     load_floats(&peaks, scores);
     for (size_t at = LANES; at < length; at += LANES) {
-        floats16 part;
+        lane_floats part;
         load_floats(&part, scores + at);
         larger_floats(&peaks, &part, &peaks);
     }
@@ -73,7 +73,7 @@ static float soften(float *scores, size_t length, size_t end) {
         peak = lanes[lane] > peak ? lanes[lane] : peak;
     }
     for (size_t at = 0; at < end; at += LANES) {
-        floats16 part;
+        lane_floats part;
         load_floats(&part, scores + at);
         part -= peak;
         exponential(&part);

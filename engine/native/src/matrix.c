@@ -5,19 +5,22 @@
 
 #include "base.h"
 
-// The most panels stored side by side, and how many of them are computed together: as many as leave registers for the
-// sums of all rows. With AVX-512 that is the whole group, so that any number of rows reads the weights once, in order.
+// The most panels stored side by side, and how many of them are computed together for each number of rows: as many as
+// leave registers for the sums of all rows, and sums enough to hide how long one addition takes. With the 32 registers
+// of AVX-512 that is the whole group, so that any number of rows reads the weights once, in order.
 // Groups have about the same number of panels, a multiple of UNIT_PANELS but for the last.
 #if defined(__AVX512F__)
 #define GROUP_PANELS 3u
 #define UNIT_PANELS 1u
-#define FEW_ROWS_PANELS 3
-#define MANY_ROWS_PANELS 3
+#define TWO_ROWS_PANELS 3
+#define SIX_ROWS_PANELS 3
+#define EIGHT_ROWS_PANELS 3
 #else
 #define GROUP_PANELS 4u
 #define UNIT_PANELS 2u
-#define FEW_ROWS_PANELS 2
-#define MANY_ROWS_PANELS 1
+#define TWO_ROWS_PANELS 4
+#define SIX_ROWS_PANELS 2
+#define EIGHT_ROWS_PANELS 1
 #endif
 
 #if defined(__GNUC__) && !defined(__clang__)
@@ -40,7 +43,7 @@ typedef struct tile {
     size_t out_stride;
 } tile;
 
-VECTOR_INLINE void load_weights(floats16 *to, tensor_type type, const void *weights, size_t at) {
+VECTOR_INLINE void load_weights(lane_floats *to, tensor_type type, const void *weights, size_t at) {
     if (type == TENSOR_F32) {
         load_floats(to, (const float *)weights + at);
     } else if (type == TENSOR_F16) {
@@ -55,9 +58,9 @@ VECTOR_INLINE void load_weights(floats16 *to, tensor_type type, const void *weig
 
 /* The whole arithmetic of a product. `type`, `rows` and `panels` are constants wherever this is inlined. */
 VECTOR_INLINE void multiply_tile(const tile *job, tensor_type type, size_t rows, size_t panels) {
-    floats16 sums[TILE_ROWS][GROUP_PANELS];
+    lane_floats sums[TILE_ROWS][GROUP_PANELS];
     UNROLL for (size_t panel = 0; panel < panels; panel++) {
-        floats16 start = {0.0f};
+        lane_floats start = {0.0f};
         if (job->bias != NULL) {
             load_floats(&start, job->bias + panel * LANES);
         }
@@ -66,7 +69,7 @@ VECTOR_INLINE void multiply_tile(const tile *job, tensor_type type, size_t rows,
     for (size_t first = 0; first < job->depth; first += DEPTH_OF_SUM) {
         const size_t end = least(first + DEPTH_OF_SUM, job->depth);
         for (size_t input = first; input < end; input++) {
-            floats16 weights[GROUP_PANELS];
+            lane_floats weights[GROUP_PANELS];
             UNROLL for (size_t panel = 0; panel < panels; panel++) {
                 load_weights(&weights[panel], type, job->weights, panel * job->panel_stride + input * job->input_stride);
             }
@@ -79,12 +82,12 @@ VECTOR_INLINE void multiply_tile(const tile *job, tensor_type type, size_t rows,
             UNROLL for (size_t panel = 0; panel < panels; panel++) {
                 float *const out = job->out + row * job->out_stride + panel * LANES;
                 if (first != 0) {
-                    floats16 before;
+                    lane_floats before;
                     load_floats(&before, out);
                     sums[row][panel] += before;
                 }
                 store_floats(out, &sums[row][panel]);
-                sums[row][panel] = (floats16){0.0f};
+                sums[row][panel] = (lane_floats){0.0f};
             }
         }
     }
@@ -120,14 +123,14 @@ VECTOR_INLINE void multiply_panels(tile job, tensor_type type, size_t rows, size
 #define DEFINE_MULTIPLY(name, type)                                                                                    \
     static void name(const tile *job, size_t rows, size_t panels) {                                                    \
         switch (rows) {                                                                                                \
-            ROWS_CASE(type, 1, FEW_ROWS_PANELS)                                                                        \
-            ROWS_CASE(type, 2, FEW_ROWS_PANELS)                                                                        \
-            ROWS_CASE(type, 3, FEW_ROWS_PANELS)                                                                        \
-            ROWS_CASE(type, 4, FEW_ROWS_PANELS)                                                                        \
-            ROWS_CASE(type, 5, MANY_ROWS_PANELS)                                                                       \
-            ROWS_CASE(type, 6, MANY_ROWS_PANELS)                                                                       \
-            ROWS_CASE(type, 7, MANY_ROWS_PANELS)                                                                       \
-            ROWS_CASE(type, 8, MANY_ROWS_PANELS)                                                                       \
+            ROWS_CASE(type, 1, TWO_ROWS_PANELS)                                                                        \
+            ROWS_CASE(type, 2, TWO_ROWS_PANELS)                                                                        \
+            ROWS_CASE(type, 3, SIX_ROWS_PANELS)                                                                        \
+            ROWS_CASE(type, 4, SIX_ROWS_PANELS)                                                                        \
+            ROWS_CASE(type, 5, SIX_ROWS_PANELS)                                                                        \
+            ROWS_CASE(type, 6, SIX_ROWS_PANELS)                                                                        \
+            ROWS_CASE(type, 7, EIGHT_ROWS_PANELS)                                                                      \
+            ROWS_CASE(type, 8, EIGHT_ROWS_PANELS)                                                                      \
         default:                                                                                                       \
             break;                                                                                                     \
         }                                                                                                              \

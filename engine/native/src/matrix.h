@@ -1,6 +1,6 @@
 // Weight matrices as the forward pass wants them, and their product with rows of activations.
 //
-// A matrix of `width` outputs is stored in panels of sixteen outputs, a few panels side by side and input by input, in the
+// A matrix of `width` outputs is stored in panels of LANES outputs, a few panels side by side and input by input, in the
 // type of the checkpoint.
 // Each output is the sum over the inputs in their order, one fused multiply-add each: the bits of one row depend neither
 // on how many rows are computed together nor on the number of threads, and 16-bit weights give the bits of the same

@@ -6,12 +6,12 @@
 #include "vector.h"
 
 void normalise(const float *x, const float *scale, float epsilon, size_t size, float *to) {
-    floats16 squares = {0.0f};
+    lane_floats squares = {0.0f};
     float lanes[LANES];
     float factor;
     const size_t whole = size / LANES * LANES;
     for (size_t at = 0; at < whole; at += LANES) {
-        floats16 part;
+        lane_floats part;
         load_floats(&part, x + at);
         squares += part * part;
     }
@@ -38,11 +38,11 @@ void rotate(float *head, const float *turns, size_t pairs, bool neighbours) {
 }
 
 void activate(float *gate, const float *up, size_t size) {
-    const floats16 one = (floats16){0.0f} + 1.0f;
+    const lane_floats one = (lane_floats){0.0f} + 1.0f;
     for (size_t at = 0; at < size; at += LANES) {
-        floats16 x;
-        floats16 factor;
-        floats16 falling;
+        lane_floats x;
+        lane_floats factor;
+        lane_floats falling;
         load_floats(&x, gate + at);
         load_floats(&factor, up + at);
         falling = -x;

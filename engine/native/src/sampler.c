@@ -39,21 +39,26 @@ static bool is_allowed(const uint64_t *allowed, size_t token) {
     return allowed == NULL || (allowed[token / 64u] >> token % 64u & 1u) != 0;
 }
 
-/* The lowest of the tokens with the largest logit. Sixteen candidates side by side, each the first of its lane. */
+/* The lowest of the tokens with the largest logit. LANES candidates side by side, each the first of its lane. */
 static uint32_t best_of_all(const float *logits, size_t count) {
     const size_t whole = count / LANES * LANES;
-    const ints16 step = (ints16){0} + (int32_t)LANES;
-    floats16 peaks;
-    ints16 places = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-    ints16 best = places;
+    const lane_ints step = (lane_ints){0} + (int32_t)LANES;
+    lane_floats peaks;
+    lane_ints places;
+    lane_ints best;
     float lane_peaks[LANES];
     int32_t lane_places[LANES];
     size_t found = 0;
+    for (size_t lane = 0; lane < LANES; lane++) {
+        lane_places[lane] = (int32_t)lane;
+    }
+    memcpy(&places, lane_places, sizeof places);
+    best = places;
     if (whole != 0) {
         load_floats(&peaks, logits);
         for (size_t at = LANES; at < whole; at += LANES) {
-            floats16 part;
-            ints16 larger;
+            lane_floats part;
+            lane_ints larger;
             load_floats(&part, logits + at);
             places += step;
             larger = part > peaks;

@@ -1,6 +1,7 @@
-// Sixteen floats at a time in the compiler's own vector notation: one AVX-512 register, two of AVX2, four of SSE or NEON.
-// The order of additions is written down here and not left to the compiler, so that a row of a matrix product has the
-// same bits whatever else is computed with it.
+// As many floats at a time as one register holds, in the compiler's own vector notation: sixteen with AVX-512, eight with
+// AVX, four with SSE or NEON. (A vector of more than a register lives in memory, which makes everything twenty times
+// slower.) The order of additions is written down here and not left to the compiler, so that a row of a matrix product has
+// the same bits whatever else is computed with it.
 #ifndef COLIBRI_NATIVE_VECTOR_H
 #define COLIBRI_NATIVE_VECTOR_H
 
@@ -13,36 +14,40 @@
 
 #include "half.h"
 
+#if defined(__AVX512F__)
 #define LANES 16u
+#elif defined(__AVX__)
+#define LANES 8u
+#else
+#define LANES 4u
+#endif
 
-typedef float floats16 __attribute__((vector_size(64)));
-typedef int32_t ints16 __attribute__((vector_size(64)));
-typedef uint32_t words16 __attribute__((vector_size(64)));
-typedef uint16_t halves16 __attribute__((vector_size(32)));
+typedef float lane_floats __attribute__((vector_size(4 * LANES)));
+typedef int32_t lane_ints __attribute__((vector_size(4 * LANES)));
+typedef uint32_t lane_words __attribute__((vector_size(4 * LANES)));
+typedef uint16_t lane_halves __attribute__((vector_size(2 * LANES)));
 
 #define VECTOR_INLINE static inline __attribute__((always_inline))
 
-VECTOR_INLINE void load_floats(floats16 *to, const float *from) { memcpy(to, from, sizeof *to); }
+VECTOR_INLINE void load_floats(lane_floats *to, const float *from) { memcpy(to, from, sizeof *to); }
 
-VECTOR_INLINE void store_floats(float *to, const floats16 *from) { memcpy(to, from, sizeof *from); }
+VECTOR_INLINE void store_floats(float *to, const lane_floats *from) { memcpy(to, from, sizeof *from); }
 
-VECTOR_INLINE void load_brains(floats16 *to, const uint16_t *from) {
-    halves16 bits;
-    words16 wide;
+VECTOR_INLINE void load_brains(lane_floats *to, const uint16_t *from) {
+    lane_halves bits;
+    lane_words wide;
     memcpy(&bits, from, sizeof bits);
-    wide = __builtin_convertvector(bits, words16) << 16u;
+    wide = __builtin_convertvector(bits, lane_words) << 16u;
     memcpy(to, &wide, sizeof wide);
 }
 
-VECTOR_INLINE void load_halves(floats16 *to, const uint16_t *from) {
+VECTOR_INLINE void load_halves(lane_floats *to, const uint16_t *from) {
 #if defined(__AVX512F__)
     const __m512 wide = _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)from));
     memcpy(to, &wide, sizeof wide);
 #elif defined(__F16C__)
-    const __m256 low = _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)from));
-    const __m256 high = _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(from + 8)));
-    memcpy(to, &low, sizeof low);
-    memcpy((char *)to + sizeof low, &high, sizeof high);
+    const __m256 wide = _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)from));
+    memcpy(to, &wide, sizeof wide);
 #else
     float wide[LANES];
     for (unsigned lane = 0; lane < LANES; lane++) {
@@ -53,33 +58,33 @@ VECTOR_INLINE void load_halves(floats16 *to, const uint16_t *from) {
 }
 
 // Lane by lane `where` (all bits set or none) ? left : right.
-VECTOR_INLINE void choose_floats(floats16 *to, const ints16 *where, const floats16 *left, const floats16 *right) {
-    ints16 one;
-    ints16 other;
+VECTOR_INLINE void choose_floats(lane_floats *to, const lane_ints *where, const lane_floats *left, const lane_floats *right) {
+    lane_ints one;
+    lane_ints other;
     memcpy(&one, left, sizeof one);
     memcpy(&other, right, sizeof other);
     one = (one & *where) | (other & ~*where);
     memcpy(to, &one, sizeof one);
 }
 
-VECTOR_INLINE void larger_floats(floats16 *to, const floats16 *left, const floats16 *right) {
-    const ints16 where = *left > *right;
+VECTOR_INLINE void larger_floats(lane_floats *to, const lane_floats *left, const lane_floats *right) {
+    const lane_ints where = *left > *right;
     choose_floats(to, &where, left, right);
 }
 
 // e^x to about two units in the last place; exactly 0 below -87 (minus infinity included), e^88 above 88.
-VECTOR_INLINE void exponential(floats16 *value) {
-    const floats16 zero = {0.0f};
-    const floats16 smallest = zero - 87.0f;
-    const floats16 largest = zero + 88.0f;
-    const floats16 shift = zero + 12582912.0f; // 1.5 * 2^23: adding it rounds to an integer
-    const ints16 vanishes = *value < smallest;
-    floats16 x = *value;
-    floats16 turns;
-    floats16 sum;
-    floats16 scale;
-    ints16 exponent;
-    ints16 above;
+VECTOR_INLINE void exponential(lane_floats *value) {
+    const lane_floats zero = {0.0f};
+    const lane_floats smallest = zero - 87.0f;
+    const lane_floats largest = zero + 88.0f;
+    const lane_floats shift = zero + 12582912.0f; // 1.5 * 2^23: adding it rounds to an integer
+    const lane_ints vanishes = *value < smallest;
+    lane_floats x = *value;
+    lane_floats turns;
+    lane_floats sum;
+    lane_floats scale;
+    lane_ints exponent;
+    lane_ints above;
     choose_floats(&x, &vanishes, &smallest, &x);
     above = x > largest;
     choose_floats(&x, &above, &largest, &x);
@@ -94,14 +99,14 @@ VECTOR_INLINE void exponential(floats16 *value) {
     sum = sum * x + 1.6666665459e-1f;
     sum = sum * x + 5.0000001201e-1f;
     sum = sum * (x * x) + x + 1.0f;
-    exponent = (__builtin_convertvector(turns, ints16) + 127) << 23;
+    exponent = (__builtin_convertvector(turns, lane_ints) + 127) << 23;
     memcpy(&scale, &exponent, sizeof scale);
     sum *= scale;
     choose_floats(value, &vanishes, &zero, &sum);
 }
 
 // The sum over all lanes, added pairwise in a fixed order.
-VECTOR_INLINE float sum_of_lanes(const floats16 *value) {
+VECTOR_INLINE float sum_of_lanes(const lane_floats *value) {
     float lanes[LANES];
     memcpy(lanes, value, sizeof lanes);
     for (unsigned width = LANES / 2u; width > 0; width /= 2u) {
