@@ -1,4 +1,4 @@
-// Keys and values of every slot. Keys lie in panels of sixteen positions (position last), values position by position
+// Keys and values of every slot. Keys lie in panels of LANES positions (position last), values position by position
 // with heads padded to whole vectors, so that attention is the same product as everything else.
 #ifndef COLIBRI_NATIVE_CACHE_H
 #define COLIBRI_NATIVE_CACHE_H
