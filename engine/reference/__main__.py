@@ -16,24 +16,36 @@ from engine.reference.errors import LaunchError
 from engine.reference.launch import choose_threads, read_launch
 
 DEEP_STACK_BYTES: Final = 1 << 30
-"""The grammar library follows references by calling itself, and a stack that ends is the process's end. A
-chain as long as the largest grammar text can hold takes a quarter of this; what is not used takes no memory.
+"""The grammar library follows references by calling itself, and a stack that ends is the process's end. What
+is not used of it takes no memory, only addresses.
 """
+STACK_PER_GRAMMAR_BYTE: Final = 1 << 10
+"""Four times what the densest chain of references needs (some 210 bytes)."""
+_SMALL_STACK_BYTES: Final = 1 << 20
 
 
-def on_a_deep_stack(work: Callable[[], int]) -> int:
-    """What `work` returns, run in a thread of its own; 1 after an exception, whose traceback is on stderr."""
-    code = 1
+def on_a_deep_stack(work: Callable[[int], int]) -> int:
+    """What `work` returns, run in a thread of its own and given the bytes of its stack: as many as asked for,
+    or halved until there are addresses enough. 1 after an exception, whose traceback is on stderr.
+    """
+    code, size = 1, DEEP_STACK_BYTES
 
     def run() -> None:
         nonlocal code
-        code = work()
+        code = work(size)
 
-    threading.stack_size(DEEP_STACK_BYTES)
-    thread = threading.Thread(target=run, name="engine")
-    thread.start()
-    thread.join()
-    return code
+    while True:
+        threading.stack_size(size)
+        thread = threading.Thread(target=run, name="engine")
+        try:
+            thread.start()
+        except RuntimeError:
+            if size <= _SMALL_STACK_BYTES:
+                raise
+            size //= 2
+        else:
+            thread.join()
+            return code
 
 
 def main() -> int:
@@ -61,8 +73,12 @@ def main() -> int:
     restore_default_signals()
     gc.collect()
     gc.freeze()  # what was loaded stays: later collections need not look at it between two tokens
-    loop = EngineLoop(model)
-    return on_a_deep_stack(lambda: serve(loop, sys.stdin.fileno(), sys.stdout.fileno()))
+
+    def run(stack_bytes: int) -> int:
+        model.largest_grammar = stack_bytes // STACK_PER_GRAMMAR_BYTE
+        return serve(EngineLoop(model), sys.stdin.fileno(), sys.stdout.fileno())
+
+    return on_a_deep_stack(run)
 
 
 if __name__ == "__main__":

@@ -32,6 +32,7 @@ from engine.reference.sampling import Sampler, token_numbers
 from engine.reference.tokenizer import TextTokenizer
 from engine.reference.transformer import Transformer
 from engine.reference.weights import load_weights
+from generated import limits
 
 PREFILL_CHUNK = 64
 """Prompt tokens per step: long enough to keep the matrix products efficient, short enough to answer CANCEL at
@@ -90,6 +91,8 @@ class ReferenceModel:
         self.end_tokens = config.end_tokens
         self.longest_piece = self._tokenizer.longest_piece
         self.prefill_chunk = PREFILL_CHUNK
+        self.largest_grammar = limits.EXTRA_BYTES
+        """Bytes of a grammar text that the stack of the caller bears."""
         self._history: list[list[int]] = [[] for _ in range(slots)]
         self._pinned: dict[int, tuple[list[int], Snapshot]] = {}
         self._seed = int.from_bytes(os.urandom(8), "little") if seed is None else seed
@@ -115,6 +118,8 @@ class ReferenceModel:
         self, request: int, prompt: Sequence[int], temperature: float, top_p: float, grammar: bytes
     ) -> ReferenceChooser:
         """Sampler and grammar of one request; raises InvalidGrammar."""
+        if len(grammar) > self.largest_grammar:
+            raise InvalidGrammar(f"more than the {self.largest_grammar} bytes this process has the stack for")
         try:
             constraint = self._constraint(grammar, prompt) if grammar else None
         except GrammarError as error:

@@ -6,6 +6,7 @@ Whether such a text is taken or refused is the engine's; what counts is that it 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,19 @@ def engine(command: list[str], models: dict[str, Path]) -> Iterator[EngineProces
     """The model that may end its turn: no other takes a grammar."""
     with EngineProcess(command, models["llama"]) as running:
         yield running
+
+
+def test_a_process_with_few_addresses_serves_what_its_stack_bears(models: dict[str, Path]) -> None:
+    """The reference engine wants a stack of a gibibyte and takes what there is."""
+    limited = ["sh", "-c", 'ulimit -v 1200000; exec "$0" "$@"', sys.executable, "-m", "engine.reference"]
+    with EngineProcess(limited, models["llama"], {"OPENBLAS_NUM_THREADS": "1"}) as engine:
+        engine.ask(1, PROMPT, 20, extra=b'{"const":"small"}')
+        assert engine.text(1) == b'"small"'
+        engine.ask(2, PROMPT, 3, extra=b'{"const":1' + b" " * 700_000 + b"}")
+        assert engine.error(2) == ("BAD_REQUEST",)
+        assert "bytes this process has the stack for" in engine.log
+        engine.ask(3, PROMPT, 3)
+        assert engine.of(3)[-1].completion_tokens == 3
 
 
 @pytest.mark.parametrize("name", HOSTILE)

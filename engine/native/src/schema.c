@@ -181,6 +181,15 @@ static void compile_choice(schema_compiler *from, const json_value *schema, uint
     }
 }
 
+/* Whether a step of a JSON pointer is the number of an item: digits, no zero before others. */
+static bool is_index(const char *name, size_t length) {
+    size_t digits = 0;
+    while (digits < length && name[digits] >= '0' && name[digits] <= '9') {
+        digits++;
+    }
+    return digits == length && length != 0 && length < 10 && (name[0] != '0' || length == 1);
+}
+
 /* The member of an object or array that a step of a JSON pointer names. */
 static const json_value *step_into(const json_value *value, const char *step, size_t size) {
     char *name = allocate(size + 1u, 1);
@@ -195,7 +204,7 @@ static const json_value *step_into(const json_value *value, const char *step, si
     }
     if (value->kind == JSON_OBJECT) {
         found = json_find(value, name, length);
-    } else if (value->kind == JSON_ARRAY && length != 0) {
+    } else if (value->kind == JSON_ARRAY && is_index(name, length)) {
         found = json_item(value, strtoul(name, NULL, 10));
     }
     free(name);
