@@ -14,3 +14,5 @@ MODEL_DIRECTORY: Final = Path(__file__).resolve().parent / "model"
 """Directory of the committed checkpoint: config.json, tokenizer.json, model.safetensors,
 chat_template.jinja, …
 """
+WEIGHTS_FILE: Final = "model.safetensors"
+"""In a checkpoint directory."""

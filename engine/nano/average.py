@@ -14,14 +14,12 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
-from engine.nano import MODEL_DIRECTORY
-
-WEIGHTS = "model.safetensors"
+from engine.nano import MODEL_DIRECTORY, WEIGHTS_FILE
 
 
 def mean_weights(directories: Sequence[Path]) -> dict[str, np.ndarray]:
     """Every tensor's mean, added up in float32, as float16; raises ValueError when names or shapes differ."""
-    checkpoints = [load_file(directory / WEIGHTS) for directory in directories]
+    checkpoints = [load_file(directory / WEIGHTS_FILE) for directory in directories]
     shapes = [{name: value.shape for name, value in weights.items()} for weights in checkpoints]
     if any(other != shapes[0] for other in shapes[1:]):
         raise ValueError("the checkpoints are not of one model: their tensors differ")
@@ -44,9 +42,9 @@ def main(arguments: list[str] | None = None) -> int:
     weights = mean_weights(options.checkpoints)
     options.output.mkdir(parents=True, exist_ok=True)
     for path in options.checkpoints[0].iterdir():
-        if path.name != WEIGHTS and options.output.resolve() != path.parent.resolve():
+        if path.name != WEIGHTS_FILE and options.output.resolve() != path.parent.resolve():
             shutil.copyfile(path, options.output / path.name)
-    save_file(weights, options.output / WEIGHTS, metadata={"format": "pt"})
+    save_file(weights, options.output / WEIGHTS_FILE, metadata={"format": "pt"})
     print(f"wrote the mean of {len(options.checkpoints)} checkpoints to {options.output}")
     return 0
 

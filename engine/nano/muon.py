@@ -57,7 +57,9 @@ class Muon(torch.optim.Optimizer):
                 if parameter.grad is None:
                     continue
                 state = self.state[parameter]
-                trace = state.setdefault("momentum", torch.zeros_like(parameter))
+                if not state:
+                    state["momentum"] = torch.zeros_like(parameter)
+                trace = state["momentum"]
                 trace.lerp_(parameter.grad, 1 - momentum)
                 update = orthogonalised(parameter.grad.lerp(trace, momentum), self._precision)
                 parameter.mul_(1 - rate * group["weight_decay"])

@@ -18,6 +18,8 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.nn import functional
 
+from engine.nano import WEIGHTS_FILE
+
 
 @dataclass(frozen=True)
 class Shape:
@@ -182,5 +184,5 @@ def save_checkpoint(model: GlmModel, directory: Path, end_token_ids: list[int]) 
         name: parameter.detach().to(torch.float16).contiguous()
         for name, parameter in model.named_parameters()
     }
-    save_file(tensors, directory / "model.safetensors", metadata={"format": "pt"})
-    (directory / "model.safetensors").chmod(0o644)
+    save_file(tensors, directory / WEIGHTS_FILE, metadata={"format": "pt"})
+    (directory / WEIGHTS_FILE).chmod(0o644)

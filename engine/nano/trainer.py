@@ -21,6 +21,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from safetensors.torch import load_file
 from tokenizers import Tokenizer
 
+from engine.nano import WEIGHTS_FILE
 from engine.nano.documents import Stream
 from engine.nano.layout import END_TOKENS
 from engine.nano.muon import Muon
@@ -144,7 +145,7 @@ class Trainer:
         if self._state.exists():
             self._resume()
         elif settings.start_from is not None:
-            stored = load_file(settings.start_from / "model.safetensors")
+            stored = load_file(settings.start_from / WEIGHTS_FILE)
             self.model.load_state_dict({name: value.float() for name, value in stored.items()})
 
     def _resume(self) -> None:

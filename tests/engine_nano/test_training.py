@@ -14,6 +14,7 @@ from engine.nano import MODEL_DIRECTORY
 
 torch: Any = pytest.importorskip("torch", reason="needs the extra `train`")
 
+from engine.nano import trainer  # noqa: E402
 from engine.nano.muon import Muon  # noqa: E402
 from engine.nano.processes import Team  # noqa: E402
 from engine.nano.trainer import Rates, Settings, train  # noqa: E402
@@ -84,13 +85,16 @@ def test_the_rate_rises_stays_and_falls_to_zero_twice(tmp_path: Path) -> None:
     assert [once.factor(step) for step in (499, 500, 999)] == pytest.approx([1.0, 1.0, 1 / 500])
 
 
-def test_a_run_in_parts_is_the_run_in_one(tmp_path: Path) -> None:
+def test_a_run_in_parts_is_the_run_in_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The state holds everything: weights, optimisers, the low point. The model is the mean of the two."""
     whole = settings(tmp_path / "whole")
     train(whole, tmp_path / "whole out", 1, Team())
+    monkeypatch.setattr(trainer, "LOG_EVERY", 1)  # a run looks at the clock only then
     parts = settings(tmp_path / "parts", stop_after=0.0)
-    for _ in range(STEPS):
+    for step in range(1, STEPS + 1):
+        assert not (tmp_path / "parts out").exists()
         train(parts, tmp_path / "parts out", 1, Team())
+        assert torch.load(parts.work / "state.pt", weights_only=True)["step"] == step
     one, other = weights(tmp_path / "whole out"), weights(tmp_path / "parts out")
     assert one.keys() == other.keys()
     for name, value in one.items():
