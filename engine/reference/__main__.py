@@ -26,9 +26,10 @@ _SMALL_STACK_BYTES: Final = 1 << 20
 
 def on_a_deep_stack(work: Callable[[int], int]) -> int:
     """What `work` returns, run in a thread of its own and given the bytes of its stack: as many as asked for,
-    or halved until there are addresses enough. 1 after an exception, whose traceback is on stderr.
+    or halved until there are addresses enough. 1 after an exception, whose traceback is on stderr; raises
+    LaunchError when no thread can be started.
     """
-    code, size = 1, DEEP_STACK_BYTES
+    code, size, before = 1, DEEP_STACK_BYTES, threading.stack_size()
 
     def run() -> None:
         nonlocal code
@@ -39,34 +40,29 @@ def on_a_deep_stack(work: Callable[[int], int]) -> int:
         thread = threading.Thread(target=run, name="engine")
         try:
             thread.start()
-        except RuntimeError:
+        except RuntimeError as error:
             if size <= _SMALL_STACK_BYTES:
-                raise
+                raise LaunchError(f"no thread with a stack of {size} bytes: {error}") from None
             size //= 2
         else:
             thread.join()
             return code
+        finally:
+            threading.stack_size(before)
 
 
-def main() -> int:
-    """Run the engine; returns the exit code."""
-    try:
-        launch = read_launch(sys.argv, os.environ)
-        choose_threads(launch.directory, os.environ)
-        # numpy reads the thread variables when it is imported, so everything that needs it is imported only
-        # now.
-        import numpy as np
+def _serve() -> int:
+    """Load the model and serve it; raises LaunchError."""
+    launch = read_launch(sys.argv, os.environ)
+    choose_threads(launch.directory, os.environ)
+    # numpy reads the thread variables when it is imported, so everything that needs it is imported only now.
+    import numpy as np
 
-        from engine.loop import EngineLoop
-        from engine.reference.model import ReferenceModel
-        from engine.stdio import restore_default_signals, serve
+    from engine.loop import EngineLoop
+    from engine.reference.model import ReferenceModel
+    from engine.stdio import restore_default_signals, serve
 
-        model = ReferenceModel(launch.directory, launch.slots, launch.context, launch.seed)
-    except KeyboardInterrupt:
-        return 130
-    except LaunchError as error:
-        print(f"coli-engine-reference: {error}", file=sys.stderr)
-        return 2
+    model = ReferenceModel(launch.directory, launch.slots, launch.context, launch.seed)
     np.seterr(
         over="ignore"
     )  # exp of a strongly negative gate is meant to become infinite: 1 / (1 + inf) is 0
@@ -79,6 +75,17 @@ def main() -> int:
         return serve(EngineLoop(model), sys.stdin.fileno(), sys.stdout.fileno())
 
     return on_a_deep_stack(run)
+
+
+def main() -> int:
+    """Run the engine; returns the exit code."""
+    try:
+        return _serve()
+    except KeyboardInterrupt:
+        return 130
+    except LaunchError as error:
+        print(f"coli-engine-reference: {error}", file=sys.stderr)
+        return 2
 
 
 if __name__ == "__main__":

@@ -34,6 +34,7 @@ from engine.reference.transformer import Transformer
 from engine.reference.weights import load_weights
 from generated import limits
 
+_BLANK = re.compile(rb"[ \t\r\n]+").fullmatch
 PREFILL_CHUNK = 64
 """Prompt tokens per step: long enough to keep the matrix products efficient, short enough to answer CANCEL at
 once.
@@ -174,9 +175,6 @@ class ReferenceModel:
     def numbers(self, row: Floats, token: int, count: int) -> tuple[float, list[int], list[float]]:
         """Log probability of `token` and the `count` most likely tokens with theirs."""
         return token_numbers(row, token, count)
-
-
-_BLANK = re.compile(rb"[ \t\r\n]+").fullmatch
 
 
 def _common_prefix(left: Sequence[int], right: Sequence[int]) -> int:

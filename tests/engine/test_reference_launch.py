@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -258,6 +259,29 @@ def test_faulty_launch_parameters(
     output, errors = capfd.readouterr()
     assert output == ""
     assert_one_line(errors, pattern)
+
+
+def test_no_thread_with_any_stack(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Every smaller stack is tried, then one line says it; threads of this process keep their own size."""
+    sizes, before = [], threading.stack_size()
+
+    def refuse(thread: threading.Thread) -> None:
+        sizes.append(threading.stack_size())
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    monkeypatch.setattr("engine.stdio.restore_default_signals", lambda: None)
+    monkeypatch.setattr("gc.freeze", lambda: None)
+    directory = write_checkpoint(tmp_path, RECIPES["qwen2"])
+    with np.errstate():  # what the engine sets for its process ends here
+        assert launch(monkeypatch, ["0"], {"SNAP": str(directory)}) == 2
+    assert sizes == [1 << power for power in range(30, 19, -1)]
+    assert threading.stack_size() == before
+    output, errors = capfd.readouterr()
+    assert output == ""
+    assert_one_line(errors, r"no thread with a stack of 1048576 bytes: can't start new thread")
 
 
 def test_process_exits_with_code_2_and_one_line(tmp_path: Path) -> None:
