@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base.h"
-#include "json.h"
+#include "names.h"
 #include "utf8.h"
 
 #define GROUP_DEPTH 64u

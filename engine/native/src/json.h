@@ -9,19 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Numbers by name, found in the same time however many there are and whoever chose them. A table of zeros is empty and
-// valid. Names are not copied.
-typedef struct name_table {
-    struct name_entry *entries;
-    size_t count;
-    size_t mask;
-} name_table;
-
-// Where the number of a name is, until the next call; NO_NAME in it when the name is new and `add`. NULL: not there.
-uint32_t *name_table_find(name_table *table, const char *name, size_t size, bool add);
-void name_table_free(name_table *table);
-#define NO_NAME UINT32_MAX
-
 typedef enum json_kind { JSON_NULL, JSON_BOOLEAN, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSON_OBJECT } json_kind;
 
 typedef struct json_value {

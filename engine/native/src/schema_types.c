@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "names.h"
 #include "schema_compiler.h"
 
 #define MOST_PROPERTIES 4096u
