@@ -48,14 +48,18 @@ class BuildError(Exception):
     """The engine cannot be built; the text is for the person who asked."""
 
 
+class NoCompiler(BuildError):
+    """There is no compiler: nothing is wrong with the sources."""
+
+
 def find_compiler() -> str:
-    """The compiler `CC` names, else the first of `COMPILERS` there is. Raises BuildError."""
+    """The compiler `CC` names, else the first of `COMPILERS` there is. Raises NoCompiler."""
     wanted = os.environ.get("CC")
     for name in (wanted,) if wanted else COMPILERS:
         found = shutil.which(name)
         if found is not None:
             return found
-    raise BuildError(f"the compiler {wanted} of CC does not exist" if wanted else NO_COMPILER)
+    raise NoCompiler(f"the compiler {wanted} of CC does not exist" if wanted else NO_COMPILER)
 
 
 def default_directory() -> Path:

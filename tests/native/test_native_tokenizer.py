@@ -12,13 +12,24 @@ from typing import Any
 import pytest
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
-from engine.native.build import SOURCES, BuildError, compile_program
+from engine.native.build import SOURCES, NoCompiler, compile_program
 from engine.native.unicode_table import TABLES
 from tests.native.texts import LINES, compose, corpus
 
 NANO = Path(__file__).parents[2] / "engine" / "nano" / "model"
 UNITS = (
-    *("added", "base", "json", "merging", "normalizer", "pattern", "pretokenizer", "tokenizer", "unicode"),
+    *(
+        "added",
+        "base",
+        "json",
+        "merging",
+        "names",
+        "normalizer",
+        "pattern",
+        "pretokenizer",
+        "tokenizer",
+        "unicode",
+    ),
     *("utf8", "vocabulary"),
 )
 VOCABULARY = 700
@@ -93,7 +104,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("program") / "tokenize_texts"
     try:
         return compile_program(target, [*units, Path(__file__).with_name("tokenize_texts.c")], ("-O1",))
-    except BuildError as error:
+    except NoCompiler as error:
         pytest.skip(str(error))
 
 
