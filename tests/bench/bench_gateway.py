@@ -32,7 +32,8 @@ from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tests.clients.gateways import SCRIPTED_ENGINE, Gateway
+from tests.clients.gateways import Gateway
+from tests.scripted import SCRIPTED_ENGINE
 
 HERE: Final = Path(__file__).resolve().parent
 ROOT: Final = HERE.parents[1]

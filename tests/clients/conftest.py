@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from .gateways import SCRIPTED_ENGINE, Gateway, ScriptedGateway
+from tests.scripted import SCRIPTED_ENGINE
+
+from .gateways import Gateway, ScriptedGateway
 
 
 @pytest.fixture(scope="session")

@@ -11,8 +11,9 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from tests.scripted import SCRIPTED_ENGINE, ScriptedEngineFiles
+
 ROOT = Path(__file__).parents[2]
-SCRIPTED_ENGINE = ROOT.parent / "shared" / "tools" / "scripted_engine.py"
 START_SECONDS = 60
 
 
@@ -65,8 +66,7 @@ class ScriptedGateway(Gateway):
     """A gateway before the scripted engine; ``plan`` says what it answers to each SUBMIT from now on."""
 
     def __init__(self, directory: Path, *arguments: str) -> None:
-        self._plan = directory / "plan.json"
-        self._log = directory / "engine.log"
+        self._files = ScriptedEngineFiles(directory)
         self._count = 0
         model = directory / "served"
         model.mkdir()
@@ -76,27 +76,23 @@ class ScriptedGateway(Gateway):
             *("--model", str(model), "--model-id", "served", "--kv-slots", "2"),
             *("--engine", str(SCRIPTED_ENGINE)),
             *arguments,
-            environment={"SCRIPTED_ENGINE_PLAN": str(self._plan), "SCRIPTED_ENGINE_LOG": str(self._log)},
+            environment=self._files.environment,
         )
 
     def plan(self, *scripts: list[str]) -> None:
         """One script per SUBMIT, the last one for all that follow."""
         self._count += 1
         plan: dict[str, Any] = {"seq": self._count, "repeat_last": True, "script": list(scripts)}
-        temporary = self._plan.with_suffix(".new")
-        temporary.write_text(json.dumps(plan))
-        temporary.rename(self._plan)
+        self._files.plan(plan)
 
     def prompts(self) -> list[str]:
         """The prompts of the SUBMITs under the present plan."""
-        log = self._log.read_bytes()
-        found = []
-        for line in Path(f"{self._log}.jsonl").read_text().splitlines():
-            record = json.loads(line)
-            if record["kind"] == "SUBMIT" and record.get("seq") == self._count:
-                whole = log[record["off"] : record["off"] + record["len"]]
-                found.append(whole.partition(b"\n")[2].rstrip(b"\n").decode("utf-8"))
-        return found
+        whole = self._files.submits(self._count)
+        return [frame.partition(b"\n")[2].rstrip(b"\n").decode("utf-8") for frame in whole]
+
+    def cancelled(self) -> bool:
+        """Whether the engine was told to cancel a request, under any plan."""
+        return any(record["kind"] == "CANCEL" for record in self._files.records())
 
 
 def ask_program(program: str, *arguments: str, home: Path, directory: Path, **variables: str) -> str:

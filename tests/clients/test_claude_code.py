@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from .gateways import SCRIPTED_ENGINE, ScriptedGateway, answering, ask_program
+from tests.scripted import SCRIPTED_ENGINE
+
+from .gateways import ScriptedGateway, answering, ask_program
 
 CLAUDE = shutil.which("claude")
 pytestmark = [

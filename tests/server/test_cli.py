@@ -23,9 +23,9 @@ import pytest
 
 from generated.settings import SETTINGS
 from server.cli import main
+from tests.scripted import SCRIPTED_ENGINE, ScriptedEngineFiles
 
 ROOT = Path(__file__).parents[2]
-SCRIPTED_ENGINE = ROOT.parent / "shared" / "tools" / "scripted_engine.py"
 PATIENCE = 30.0
 
 needs_scripted_engine = pytest.mark.skipif(
@@ -334,10 +334,10 @@ def test_section_13_a_signal_ends_gateway_and_engine_in_order(model: Path, numbe
 
 @needs_scripted_engine
 def test_section_13_requests_in_flight_finish_before_the_engine_is_ended(model: Path, tmp_path: Path) -> None:
-    plan = tmp_path / "plan.json"
+    files = ScriptedEngineFiles(tmp_path)
     script = ["ACCEPT <id> 7", "@hold", "DATA <id> <n> => held", "DONE <id> STAT 1 2.5 0 1.0 7 0"]
-    plan.write_text(json.dumps({"seq": 1, "release": 0, "script": script}))
-    with serving("--model", str(model), "--model-id", "m", SCRIPTED_ENGINE_PLAN=str(plan)) as server:
+    files.plan({"seq": 1, "release": 0, "script": script})
+    with serving("--model", str(model), "--model-id", "m", **files.environment) as server:
         server.wait_for("ready")
         connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
         connection.request("POST", "/v1/completions", '{"model":"m","prompt":"hi","stream":true}')
@@ -352,7 +352,7 @@ def test_section_13_requests_in_flight_finish_before_the_engine_is_ended(model: 
                 break
             assert time.monotonic() < limit
             time.sleep(0.01)
-        plan.write_text(json.dumps({"seq": 1, "release": 1, "script": script}))
+        files.plan({"seq": 1, "release": 1, "script": script})
         assert response.read().endswith(b"data: [DONE]\n\n")
         connection.close()
         server.end()

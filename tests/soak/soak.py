@@ -31,7 +31,8 @@ from typing import Any, Final
 
 import psutil
 
-from tests.clients.gateways import SCRIPTED_ENGINE, Gateway
+from tests.clients.gateways import Gateway
+from tests.scripted import SCRIPTED_ENGINE, ScriptedEngineFiles
 from tests.soak import traffic
 
 CLIENTS: Final = 8
@@ -82,16 +83,13 @@ class Soak:
         model = directory / "served"
         model.mkdir()
         (model / "config.json").write_text('{"model_type": "glm", "max_position_embeddings": 4096}')
-        plan = directory / "plan.json"
+        files = ScriptedEngineFiles(directory)
         match = [[word, script] for word, script in traffic.SCRIPTS.items()]
-        plan.write_text(json.dumps({"seq": 1, "match": match}))
+        files.plan({"seq": 1, "match": match})
         self.gateway = Gateway(
             *("--model", str(model), "--model-id", "m", "--engine", str(SCRIPTED_ENGINE)),
             *("--kv-slots", "8", "--max-queue", "64"),
-            environment={
-                "SCRIPTED_ENGINE_PLAN": str(plan),
-                "COLI_MAX_CONNECTIONS_PER_IP": "0",
-            },
+            environment={**files.environment, "COLI_MAX_CONNECTIONS_PER_IP": "0"},
         )
         self.port = int(self.gateway.url.rpartition(":")[2])
         self.process = psutil.Process(self.gateway.process.pid)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.clients.gateways import SCRIPTED_ENGINE
+from tests.scripted import SCRIPTED_ENGINE
 from tests.soak.soak import run_soak
 
 

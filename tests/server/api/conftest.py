@@ -21,8 +21,8 @@ from server.app import build_gateway, create_server
 from server.engines import native_engine
 from server.model import embedded_model, load_model
 from server.settings import resolve
+from tests.scripted import SCRIPTED_ENGINE, ScriptedEngineFiles
 
-SCRIPTED_ENGINE = Path(__file__).parents[4] / "shared" / "tools" / "scripted_engine.py"
 PATIENCE = 15.0  # seconds after which something that must happen is a failure
 
 MODEL_TYPES = {"glm": "glm_moe_dsa", "olmoe": "olmoe", "llama": "llama"}
@@ -85,16 +85,14 @@ class Gateway:
         model_id: str = "test-model",
         **flags: str,
     ) -> None:
-        self._plan_path = directory / "plan.json"
-        self._log_path = directory / "engine.log"
+        self._files = ScriptedEngineFiles(directory)
         self._seq = 0
         self._scripts: list[list[str]] = []
         self._match: list[list[Any]] = []
         environment = {
             **os.environ,
             **environ,
-            "SCRIPTED_ENGINE_PLAN": str(self._plan_path),
-            "SCRIPTED_ENGINE_LOG": str(self._log_path),
+            **self._files.environment,
         }
         given = {"engine": str(SCRIPTED_ENGINE), "port": "0", **flags}
         # one second of pause before a restart is for operators; nothing of the contract hangs on it
@@ -133,9 +131,7 @@ class Gateway:
         }
         if self._scripts:
             plan["script"] = self._scripts
-        temporary = self._plan_path.with_suffix(".new")
-        temporary.write_text(json.dumps(plan))
-        temporary.rename(self._plan_path)
+        self._files.plan(plan)
 
     def release(self) -> None:
         """Let go of ``@hold``."""
@@ -143,19 +139,13 @@ class Gateway:
 
     def records(self, *kinds: str) -> list[dict[str, Any]]:
         """What the engine logged under the current plan."""
-        path = Path(f"{self._log_path}.jsonl")
-        lines = path.read_text().splitlines() if path.exists() else []
-        found = [json.loads(line) for line in lines]
+        found = self._files.records()
         return [record for record in found if record.get("seq") == self._seq and record["kind"] in kinds]
 
     def submits(self) -> list[bytes]:
         """The exact bytes of every SUBMIT under the current plan, without its id."""
-        log = self._log_path.read_bytes() if self._log_path.exists() else b""
-        found = []
-        for record in self.records("SUBMIT"):
-            data = log[record["off"] : record["off"] + record["len"]]
-            found.append(b" ".join([b"SUBMIT", *data.split(b" ", 2)[2:]]))
-        return found
+        whole = self._files.submits(self._seq)
+        return [b" ".join([b"SUBMIT", *frame.split(b" ", 2)[2:]]) for frame in whole]
 
     def eventually(self, condition: Callable[[], object], what: str) -> None:
         limit = time.monotonic() + PATIENCE

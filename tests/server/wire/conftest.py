@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import json
 import os
 import sys
 import threading
@@ -24,8 +23,8 @@ from server.wire.outgoing import Outgoing
 from server.wire.process import EngineLaunch
 from server.wire.requests import EngineClient
 from server.wire.supervisor import EngineTimeouts
+from tests.scripted import SCRIPTED_ENGINE, ScriptedEngineFiles
 
-SCRIPTED_ENGINE = Path(__file__).parents[4] / "shared" / "tools" / "scripted_engine.py"
 PATIENCE = 15.0  # seconds after which a test gives up on something that must happen
 
 TIMEOUTS = EngineTimeouts(
@@ -134,15 +133,10 @@ class Bench:
         **timeouts: float,
     ) -> None:
         self.directory = directory
-        self.plan_path = directory / "plan.json"
-        self.log_path = directory / "engine.log"
+        self._files = ScriptedEngineFiles(directory)
         self.availability: list[Availability] = []
         self._seq = 0
-        environment = {
-            **os.environ,
-            "SCRIPTED_ENGINE_PLAN": str(self.plan_path),
-            "SCRIPTED_ENGINE_LOG": str(self.log_path),
-        }
+        environment = {**os.environ, **self._files.environment}
         self.client = EngineClient(
             EngineLaunch((sys.executable, str(SCRIPTED_ENGINE), "0"), environment),
             dataclasses.replace(TIMEOUTS, **timeouts),
@@ -159,29 +153,23 @@ class Bench:
         plan: dict[str, Any] = {"seq": self._seq, "release": release}
         if self._scripts:
             plan["script"] = list(self._scripts)
-        temporary = self.plan_path.with_suffix(".new")
-        temporary.write_text(json.dumps(plan))
-        temporary.rename(self.plan_path)
+        self._files.plan(plan)
 
     def plan_by_prompt(self, scripts: dict[str, list[str]]) -> None:
         """One script for every prompt that contains the text."""
         self._seq += 1
-        self.plan_path.write_text(json.dumps({"seq": self._seq, "match": list(scripts.items())}))
+        self._files.plan({"seq": self._seq, "match": list(scripts.items())})
 
     def release(self, count: int = 1) -> None:
         self.plan(release=count)
 
     def records(self, *kinds: str) -> list[dict[str, Any]]:
         """What the engine logged, over all its lives."""
-        path = Path(f"{self.log_path}.jsonl")
-        if not path.exists():
-            return []
-        lines = path.read_text().splitlines()
-        return [record for record in map(json.loads, lines) if not kinds or record["kind"] in kinds]
+        return [record for record in self._files.records() if not kinds or record["kind"] in kinds]
 
     def received(self) -> bytes:
         """Every byte the engine has read, over all its lives."""
-        return self.log_path.read_bytes() if self.log_path.exists() else b""
+        return self._files.received()
 
     def eventually(self, condition: Callable[[], object], what: str) -> None:
         limit = time.monotonic() + PATIENCE
