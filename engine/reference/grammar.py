@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
+from time import thread_time
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,9 +21,22 @@ from numpy.typing import NDArray
 
 from engine.reference.gbnf import to_lark
 from engine.reference.kernels import Floats
+from engine.reference.schema_width import widest_row
 
-_LIMITS = LLParserLimits(max_items_in_row=8_000, step_max_items=100_000, verbose_errors=False)
-"""Above the library's own, for objects of a thousand optional properties; they bound the time of a mask."""
+_MOST_ITEMS = 20_000
+_LIMITS = LLParserLimits(
+    max_items_in_row=_MOST_ITEMS + 1000,
+    step_max_items=100_000,
+    step_lexer_fuel=2_000_000,
+    verbose_errors=False,
+)
+"""They bound the time of a mask to about a tenth of a second: a row of 20,000 items, an object of some 5,000
+optional properties, takes that. What can be foreseen meets no limit when a text has begun: a schema with a
+larger row is refused (`schema_width`), and of the 40,000 tokens of a GBNF text no more than every other one
+begins an item. The library does not count what an ambiguous grammar costs, which grows with the text.
+"""
+MOST_SECONDS = 1.0
+"""Of the processor for one mask, or one token: all other requests wait, so one that needs more is ended."""
 _GBNF_RULE = re.compile(r"^[ \t]*[A-Za-z0-9_-]+[ \t]*::=", re.MULTILINE)
 _LARGEST_INTEGER = 2**64 - 1
 _FREE_TOKENS = '%llguidance {"no_forcing": true}\n'
@@ -119,6 +133,10 @@ def grammar_source(text: bytes) -> str:
         schema = None
     except RecursionError:
         raise GrammarError("the JSON Schema is nested too deeply") from None
+    if isinstance(schema, dict) and widest_row(schema) > _MOST_ITEMS:
+        raise GrammarError(
+            f"the schema has too many optional properties or choices in one place: over {_MOST_ITEMS} items"
+        )
     try:
         if isinstance(schema, dict | bool):
             text_form = source if isinstance(schema, dict) else json.dumps({} if schema else {"not": {}})
@@ -129,6 +147,11 @@ def grammar_source(text: bytes) -> str:
         return LLMatcher.grammar_from_lark(_FREE_TOKENS + lark)
     except Exception as error:  # the converters raise bare Exceptions of several kinds
         raise GrammarError(str(error)) from None
+
+
+def _check_time(began: float) -> None:
+    if thread_time() - began > MOST_SECONDS:
+        raise GrammarError("the grammar takes too long")
 
 
 class Constraint(Protocol):
@@ -151,21 +174,25 @@ class GrammarConstraint:
         self._vocabulary = vocabulary
 
     def allowed(self) -> NDArray[np.bool_]:
-        """Which tokens (vocabulary,) may come next; none after a fault."""
+        """Which tokens (vocabulary,) may come next; after a fault the end tokens, as after a whole text."""
         bits = np.frombuffer(self._matcher.compute_bitmask(), dtype=np.uint8)
         return np.unpackbits(bits, bitorder="little")[: self._vocabulary].view(np.bool_)
 
     def restrict(self, logits: Floats) -> Floats:
-        """Raises GrammarError when no token may come next."""
+        """Raises GrammarError when no token may come next, or finding out took too long."""
+        began = thread_time()
         allowed = self.allowed()
-        if not allowed.any():
+        if self._matcher.is_error() or not allowed.any():
             raise GrammarError(_fault(self._matcher) or "no token may follow")
+        _check_time(began)
         return np.where(allowed, logits, np.float32(-np.inf))
 
     def accept(self, token: int) -> bool:
-        """Raises GrammarError when the token was not allowed."""
-        if not self._matcher.consume_token(token):
+        """Raises GrammarError when the token was not allowed, or following it took too long."""
+        began = thread_time()
+        if not self._matcher.consume_token(token) or self._matcher.is_error():
             raise GrammarError(_fault(self._matcher) or "a token that may not follow")
+        _check_time(began)
         return bool(self._matcher.is_stopped())
 
 

@@ -27,6 +27,12 @@ def references(link: Callable[[dict[str, str]], Any], count: int) -> str:
     return json.dumps({"$ref": "#/$defs/0", "$defs": definitions}, separators=(",", ":"))
 
 
+def optional(count: int, letter: str = "p") -> dict[str, Any]:
+    """A schema of an object with optional properties."""
+    properties = {f"{letter}{place}": {"const": 1} for place in range(count)}
+    return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
 def chain(count: int, end: str) -> str:
     """GBNF rules that name each other, one after the other."""
     return "".join(f"a{place}::=a{place + 1}\n" for place in range(count)) + f"a{count}::={end}\nroot::=a0"
@@ -57,6 +63,15 @@ HOSTILE = {
     "a class of many characters": f"root ::= [{''.join(map(chr, range(0x4E00, 0x9FFF, 2)))}]",
     "open objects": '{"a":' * 100_000,
     "optional properties": json.dumps({"properties": {f"p{place}": {"const": 1} for place in range(3000)}}),
+    "an object of 4000 optional properties": json.dumps(optional(4000)),
+    "such an object in another": json.dumps(
+        {"type": "object", "properties": {"a": optional(4000)}, "required": ["a"]}
+    ),
+    "a choice of 600 objects": json.dumps({"anyOf": [optional(5, f"p{place}_") for place in range(600)]}),
+    "an object of 6000 optional properties": json.dumps(optional(6000)),
+    "choices behind a text": 'root ::= "x" ("a"'
+    + "".join(f' | "{chr(0x4E00 + place)}"' for place in range(9000))
+    + ') ("(" root ")")?',
     "a number no float holds": '{"const":12345678901234567890123}',
 }
 
@@ -70,6 +85,7 @@ REFUSED = {
         "open groups": "groups nested too deeply",
         "a class of many characters": "the grammar is too large",
         "open objects": "a rule without a name",
+        "an object of 6000 optional properties": "the schema has a property twice, or too many of them",
     },
     "reference": {
         "many rules": TOO_LARGE,
@@ -80,6 +96,9 @@ REFUSED = {
         "open groups": TOO_LARGE,
         "a class of many characters": "line 1: a character class of more than 4096 ranges",
         "open objects": "the JSON Schema is nested too deeply",
+        "an object of 6000 optional properties": (
+            "the schema has too many optional properties or choices in one place: over 20000 items"
+        ),
         "a number no float holds": "the integer 12345678901234567890123 has more than 64 bits",
     },
 }
@@ -122,3 +141,15 @@ def test_a_hostile_grammar_is_answered(
         assert engine.log.endswith(f"request {hostile}: invalid grammar: {reason}\n")
     engine.ask(after, PROMPT, 3)
     assert engine.of(after)[-1].completion_tokens == 3
+
+
+def test_a_grammar_that_becomes_heavy_ends_its_request_only(engine: EngineProcess, number: Number) -> None:
+    """It begins with a text longer than any token, so that the first mask is a light one."""
+    heavy, after = number(), number()
+    parts = " ".join(f"(.{{0,90}} [a-{chr(97 + place % 26)}] .{{7,80}})?" for place in range(60))
+    engine.ask(heavy, PROMPT, 1000, extra=f'root ::= "{"zq7" * 40}" {parts} "!"'.encode())
+    assert [frame.KIND for frame in engine.of(heavy)][:2] == ["ACCEPT", "DATA"]
+    assert engine.of(heavy)[-1].words == ("grammar", "failed")
+    assert f"request {heavy}: grammar failed: " in engine.log
+    engine.ask(after, PROMPT, 20, extra=b'root ::= "works"')
+    assert engine.text(after) == b"works"

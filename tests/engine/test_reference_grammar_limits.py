@@ -1,0 +1,185 @@
+"""The limits of llguidance in the reference engine: what can be foreseen is refused with its request, what
+cannot ends the request, and never passes for a text that is whole.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from llguidance import LLMatcher, LLParserLimits
+
+from engine.reference import grammar
+from engine.reference.grammar import GrammarCompiler, GrammarConstraint, GrammarError, grammar_source
+from engine.reference.schema_width import widest_row
+
+END = 256
+COMPILER = GrammarCompiler(
+    [*(bytes([byte]) for byte in range(256)), b"<end>"],
+    frozenset(),
+    frozenset({END}),
+    lambda text: [*text.encode()],
+)
+"""Every byte is a token."""
+LOGITS = np.zeros(257, dtype=np.float32)
+
+
+def optional(count: int, letter: str = "p", **more: Any) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {f"{letter}{place}": {"const": 1} for place in range(count)},
+        **more,
+    }
+
+
+def under_limits(schema: dict[str, Any], text: str, **limits: int) -> tuple[GrammarConstraint, Any]:
+    """The constraint behind a text of a schema, and its matcher, under limits of the library."""
+    COMPILER.compile(b"true")  # makes the tokenizer
+    matcher = LLMatcher(
+        COMPILER._tokenizer,
+        grammar_source(json.dumps(schema).encode()),
+        log_level=0,
+        limits=LLParserLimits(verbose_errors=False, **limits),
+    )
+    matcher.consume_tokens([*text.encode()])
+    return GrammarConstraint(matcher, 257), matcher
+
+
+FORESEEN: dict[str, tuple[dict[str, Any], str, int]] = {
+    "an object": (optional(100), "{", 407),
+    "two of its properties are required": (optional(100, required=["p60", "p70"]), "{", 247),
+    "an object in another": (
+        optional(1) | {"properties": {"a": optional(50)}, "required": ["a"]},
+        '{"a":{',
+        207,
+    ),
+    "choices": ({"anyOf": [optional(3, f"p{place}_") for place in range(9)]}, "{", 171),
+    "choices in choices": (
+        {"anyOf": [{"anyOf": [optional(2, f"p{one}{two}_") for two in range(3)]} for one in range(3)]},
+        "{",
+        135,
+    ),
+    "all of": ({"allOf": [optional(20, "a"), optional(30, "b")]}, "{", 207),
+    "all of choices": (
+        {"allOf": [{"anyOf": [optional(3, f"{letter}{place}_") for place in range(4)]} for letter in "ab"]},
+        "{",
+        496,
+    ),
+    "a reference": ({"$ref": "#/$defs/a~1b%20", "$defs": {"a/b ": optional(40)}}, "{", 167),
+}
+"""A schema, a text, and the items of the row behind it."""
+
+
+@pytest.mark.parametrize("name", FORESEEN)
+def test_rows_are_foreseen(name: str) -> None:
+    """Pins how the library writes objects."""
+    schema, text, items = FORESEEN[name]
+    assert widest_row(schema) == items
+    under_limits(schema, text, max_items_in_row=items)[0].restrict(LOGITS)
+    _, matcher = under_limits(schema, text, max_items_in_row=20)
+    found = re.search("Current row has ([0-9]+) items", matcher.get_error())
+    assert found is not None
+    assert int(found[1]) <= items
+
+
+TAKEN: dict[str, tuple[dict[str, Any], str]] = {
+    "in one object": (optional(4000), '{"p7":1,"p3999":1}'),
+    "in an object in another": (
+        {
+            "type": "object",
+            "properties": {"a": optional(4000)},
+            "required": ["a"],
+            "additionalProperties": False,
+        },
+        '{"a":{"p3999":1}}',
+    ),
+    "of two schemas": ({"allOf": [optional(2000, "a"), optional(2000, "b")]}, '{"a1999":1,"b1999":1}'),
+    "of many objects": (
+        {"anyOf": [optional(5, f"p{place}_", additionalProperties=False) for place in range(700)]},
+        '{"p699_4":1}',
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_thousands_of_optional_properties_are_taken(name: str) -> None:
+    schema, text = TAKEN[name]
+    constraint = COMPILER.compile(json.dumps(schema).encode())
+    for token in text.encode():
+        assert np.isfinite(constraint.restrict(LOGITS)[token])
+        constraint.accept(token)
+
+
+REFUSED: dict[str, dict[str, Any]] = {
+    "in one object": optional(5000),
+    "in an object in another": {"properties": {"a": {"items": [{"not": True}, optional(5000)]}}},
+    "of two schemas": {"allOf": [optional(3000, "a"), optional(3000, "b")]},
+    "of a reference and its neighbours": {"$ref": "#/$defs/0/1", "$defs": {"0": [1, optional(4999)]}}
+    | optional(9, "q"),
+    "of many objects": {"anyOf": [optional(5, f"p{place}_") for place in range(900)]},
+    "of choices of choices": {"allOf": [{"anyOf": [optional(1), optional(2)]}] * 5000},
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_more_of_them_are_refused_at_once(name: str) -> None:
+    with pytest.raises(
+        GrammarError, match=r"^the schema has too many optional properties or choices in one place"
+    ):
+        COMPILER.compile(json.dumps(REFUSED[name]).encode())
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        optional(9000, required=[f"p{place}" for place in range(9000)]),
+        {"enum": [f"value {place}" for place in range(20_000)]},
+        {"anyOf": [{"type": ["string", "null"], "maxLength": place} for place in range(5000)]},
+        {"anyOf": [{"const": place} for place in range(5000)], "default": optional(4000)},
+        {
+            "$ref": "#/$defs/0",
+            "$defs": {str(place): {"$ref": f"#/$defs/{place + 1}"} for place in range(9000)},
+        },
+        {"allOf": [{"$ref": "#"}, {"$ref": "#/allOf/0"}]},
+        {"$ref": "elsewhere", "anyOf": 1, "properties": ["p"], "required": {}, "enum": None, "type": {}},
+    ],
+)
+def test_what_takes_few_items_is_not_suspected(schema: dict[str, Any]) -> None:
+    assert widest_row(schema) <= 16_007
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "limits"),
+    [
+        ({"type": "object"}, '{"a":', {"step_max_items": 10}),
+        ({"type": "object"}, '{"', {"step_lexer_fuel": 50}),
+        ({"type": "string", "maxLength": 900}, '"' + "a" * 50, {"max_lexer_states": 40}),
+    ],
+)
+def test_a_limit_met_in_a_mask_is_no_end_of_the_text(
+    schema: dict[str, Any], text: str, limits: dict[str, int]
+) -> None:
+    """The library then allows nothing but the end tokens."""
+    constraint, matcher = under_limits(schema, text, **limits)
+    assert not matcher.is_error()
+    with pytest.raises(GrammarError, match=r"Too many items|too many expressions|too many states"):
+        constraint.restrict(LOGITS)
+
+
+def test_a_limit_met_by_a_token_is_no_end_of_the_text() -> None:
+    constraint, _ = under_limits(optional(50), "", max_items_in_row=100)
+    constraint.restrict(LOGITS)
+    with pytest.raises(GrammarError, match=r"Current row has 207 items; max is 100"):
+        constraint.accept(ord("{"))
+
+
+def test_a_mask_or_token_that_takes_too_long_ends_the_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    constraint = COMPILER.compile(b'root ::= "ab"')
+    monkeypatch.setattr(grammar, "MOST_SECONDS", -1.0)
+    with pytest.raises(GrammarError, match=r"^the grammar takes too long$"):
+        constraint.restrict(LOGITS)
+    with pytest.raises(GrammarError, match=r"^the grammar takes too long$"):
+        constraint.accept(ord("a"))
