@@ -80,13 +80,15 @@ class EventLoop:
         """Wait at most ``timeout`` seconds and handle what has happened."""
         self._thread = threading.get_ident()
         events = self._epoll.poll(0 if self._calls else timeout)
-        self._woken = False
         if len(events) > 1 and self.last is not None:
             events.sort(key=self._is_last)
         for fd, flags in events:
             handler = self._handlers.get(fd)
             if handler is not None:
                 self._guarded(handler.handle_events, flags)
+        # Only now, when the waker's descriptor is read out: a call from another thread that comes in between
+        # would have its byte read out with the others and leave the mark, and the next wait would not end.
+        self._woken = False
         for _ in range(len(self._calls)):
             self._guarded(self._calls.popleft())
 
