@@ -65,11 +65,10 @@ def scratch_copy(directory: Path) -> Path:
 
 
 def run(command: str, directory: Path) -> str:
-    """What a command prints, both streams together."""
+    """What a command prints, both streams together. Nothing but the directory says whose code is meant."""
     environment = {
-        **os.environ,
+        **{name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": str(directory),
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONUNBUFFERED": "1",
         "COLUMNS": "120",

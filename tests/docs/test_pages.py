@@ -23,7 +23,7 @@ import pytest
 from generated.settings import SETTINGS
 
 from ..clients.gateways import Gateway
-from .console import run_page, scratch_copy
+from .console import run, run_page, scratch_copy
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "spec" / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -123,6 +123,17 @@ def test_python_sessions(page):
 def test_tutorial_from_top_to_bottom(tmp_path):
     _, faults = run_page((ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8"), scratch_copy(tmp_path))
     assert faults == [], "\n\n".join(faults)
+
+
+def test_pins_of_a_clone_look_at_the_clone(tmp_path):
+    """Not at the checkout that is installed: a limit that is wrong in the clone alone fails there."""
+    directory = scratch_copy(tmp_path)
+    assert "failed" not in run("pytest tests/pins", directory)
+    path = directory / "generated" / "limits.py"
+    text = path.read_text(encoding="utf-8")
+    assert text.count("TOP_K: Final = 32\n") == 1
+    path.write_text(text.replace("TOP_K: Final = 32\n", "TOP_K: Final = 31\n"), encoding="utf-8")
+    assert "test_wire_pins.py::test_limits" in run("pytest tests/pins", directory)
 
 
 @pytest.mark.parametrize(("page", "line"), serve_lines())
