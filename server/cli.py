@@ -17,6 +17,7 @@ from typing import Any
 import click
 
 from generated import launch
+from generated.families import SLOTS
 from generated.http import LOOPBACK_HOSTS
 from generated.settings import SETTINGS, Setting
 from server.demo import DemoError, run_demo
@@ -120,7 +121,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def _refuse_useless_slots(settings: Settings, can: frozenset[str], family: str) -> None:
-    if "slots" not in can and settings.kv_slots != SETTINGS["kv_slots"].default:
+    if SLOTS not in can and settings.kv_slots != SETTINGS["kv_slots"].default:
         raise SettingError(f"engines of the family {family} have one KV slot: leave out --kv-slots")
 
 

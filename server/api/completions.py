@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from generated import errors, http, limits
+from generated import errors, families, http, limits
 from generated.errors import ApiError
 from generated.frames import Done
 from server.api import prompts
@@ -76,7 +76,7 @@ class _Intake:
 
     def __init__(self, gateway: Gateway, body: Body) -> None:
         self._body = body
-        self._token_ids = "token_ids" in gateway.model.family.can
+        self._token_ids = families.TOKEN_IDS in gateway.model.family.can
         self._hooks = OptionHooks(gateway, body)
         self.batch = prompts.is_batch(body)
         self.prompts: list[Prompt] = []

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from generated import commands, errors, frames, limits
+from generated.errors import WireError
 from generated.states import CONNECTION, CONNECTION_INITIAL, ConnectionState, RequestState
 from generated.wire import ProtocolFault
 from server.wire.capability import ExtensionSupport, PendingProbe, probe_for, unsupported_error
@@ -341,7 +342,7 @@ class Connection:
         consequence.
         """
         request = self._in_flight.sole_unacknowledged()
-        if request is not None and request.keys and errors.wire_code(frame.words) == "BAD_REQUEST":
+        if request is not None and request.keys and errors.wire_code(frame.words) == WireError.BAD_REQUEST:
             self._support.refuse(request.keys)
             self._fail(
                 request,

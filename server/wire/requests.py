@@ -10,8 +10,8 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from generated import families
 from generated.errors import ApiError
-from generated.families import Family
 from generated.frames import Data, Done, Echo, Tool
 from server.scheduler import Availability
 from server.wire.channel import Channel
@@ -79,7 +79,7 @@ class EngineClient:
         launch: EngineLaunch,
         timeouts: EngineTimeouts,
         *,
-        family: Family,
+        family: families.Family,
         restart: bool,
         on_availability: Callable[[Availability], None],
     ) -> None:
@@ -90,7 +90,7 @@ class EngineClient:
         self._supervisor = Supervisor(
             launch,
             timeouts,
-            honours_stop="stop" in family.can,
+            honours_stop=families.STOP in family.can,
             restart=restart,
             on_availability=on_availability,
         )
