@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 import time
+import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -69,6 +70,35 @@ def refused_here(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
         return only_line(said.err)
 
     return line_of
+
+
+@pytest.mark.parametrize(
+    ("elsewhere", "lacks"),
+    [
+        ("del select.epoll, os.pidfd_open; sys.modules['fcntl'] = None", "epoll and pidfd_open"),
+        ("os.pidfd_open = lambda pid: os.close(-1)", "pidfd_open"),
+    ],
+)
+def test_a_system_that_is_not_linux_or_too_old_is_one_line_and_exit_2(elsewhere: str, lacks: str) -> None:
+    program = f"import os, platform, select, sys; {elsewhere}; platform.system = lambda: 'Plan9'; "
+    program += "platform.release = lambda: '4'; from server.entry import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", program, "serve"],
+        cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (2, "")
+    assert only_line(done.stderr) == f"Linux 5.3 or newer is needed; Plan9 4 lacks {lacks}"
+
+
+def test_the_script_is_the_command() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "server.entry", "serve", "--port", "nowhere"],
+        cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "nowhere" in only_line(done.stderr)
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["scripts"]
+    assert scripts["coli"] == "server.entry:main"
 
 
 @pytest.fixture
