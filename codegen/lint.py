@@ -233,6 +233,8 @@ def _namespaces(model: Model) -> Iterator[list[tuple[Item, str]]]:
         model.capabilities,
         model.request.states,
         model.connection.states,
+        (*model.frames, *model.request.events),
+        model.connection.events,
         tuple(messages),
     )
     for group in groups:

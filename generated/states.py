@@ -45,94 +45,120 @@ class RequestState(StrEnum):
     """The engine confirmed, or nothing more can come. (spec: request.states.cancelled)"""
 
 
-REQUEST: Final[Mapping[RequestState, Mapping[str, RequestState]]] = {
+class RequestEvent(StrEnum):
+    """What happens to what is in one of these states."""
+
+    ACCEPT = "ACCEPT"
+    """ACCEPT came for the request."""
+    ECHO = "ECHO"
+    """ECHO came for the request."""
+    DATA = "DATA"
+    """DATA came for the request."""
+    TOOL = "TOOL"
+    """TOOL came for the request."""
+    DONE = "DONE"
+    """DONE came for the request."""
+    ERROR = "ERROR"
+    """ERROR came for the request."""
+    SENT_STOP = "sent_stop"
+    """A stop sequence matched and STOP was written. (spec: request.events.sent_stop)"""
+    SENT_CANCEL = "sent_cancel"
+    """The client is gone and CANCEL was written. (spec: request.events.sent_cancel)"""
+    ACCEPT_TIMEOUT = "accept_timeout"
+    """An extension request was not accepted in time. (spec: request.events.accept_timeout)"""
+    STALL_TIMEOUT = "stall_timeout"
+    """No frame came for the request for too long. (spec: request.events.stall_timeout)"""
+    REFUSED_OLD = "refused_old"
+    """The engine proved too old for the extension this request used. (spec: request.events.refused_old)"""
+    WRITE_FAILED = "write_failed"
+    """A command of this request could not be written. (spec: request.events.write_failed)"""
+    CONNECTION_LOST = "connection_lost"
+    """The engine is gone or broke the protocol. (spec: request.events.connection_lost)"""
+
+
+REQUEST: Final[Mapping[RequestState, Mapping[RequestEvent, RequestState]]] = {
     RequestState.SUBMITTED: {
-        "ACCEPT": RequestState.ACCEPTED,
-        "ECHO": RequestState.SUBMITTED,
-        "DATA": RequestState.STREAMING,
-        "TOOL": RequestState.STREAMING,
-        "DONE": RequestState.FINISHED,
-        "ERROR": RequestState.FAILED,
-        "sent_stop": RequestState.STOPPING,
-        "sent_cancel": RequestState.CANCELLING,
-        "accept_timeout": RequestState.UNSUPPORTED,
-        "refused_old": RequestState.UNSUPPORTED,
-        "stall_timeout": RequestState.FAILED,
-        "write_failed": RequestState.FAILED,
-        "connection_lost": RequestState.FAILED,
+        RequestEvent.ACCEPT: RequestState.ACCEPTED,
+        RequestEvent.ECHO: RequestState.SUBMITTED,
+        RequestEvent.DATA: RequestState.STREAMING,
+        RequestEvent.TOOL: RequestState.STREAMING,
+        RequestEvent.DONE: RequestState.FINISHED,
+        RequestEvent.ERROR: RequestState.FAILED,
+        RequestEvent.SENT_STOP: RequestState.STOPPING,
+        RequestEvent.SENT_CANCEL: RequestState.CANCELLING,
+        RequestEvent.ACCEPT_TIMEOUT: RequestState.UNSUPPORTED,
+        RequestEvent.REFUSED_OLD: RequestState.UNSUPPORTED,
+        RequestEvent.STALL_TIMEOUT: RequestState.FAILED,
+        RequestEvent.WRITE_FAILED: RequestState.FAILED,
+        RequestEvent.CONNECTION_LOST: RequestState.FAILED,
     },
     RequestState.ACCEPTED: {
-        "ACCEPT": RequestState.FAULTED,
-        "ECHO": RequestState.ACCEPTED,
-        "DATA": RequestState.STREAMING,
-        "TOOL": RequestState.STREAMING,
-        "DONE": RequestState.FINISHED,
-        "ERROR": RequestState.FAILED,
-        "sent_stop": RequestState.STOPPING,
-        "sent_cancel": RequestState.CANCELLING,
-        "stall_timeout": RequestState.FAILED,
-        "write_failed": RequestState.FAILED,
-        "connection_lost": RequestState.FAILED,
+        RequestEvent.ACCEPT: RequestState.FAULTED,
+        RequestEvent.ECHO: RequestState.ACCEPTED,
+        RequestEvent.DATA: RequestState.STREAMING,
+        RequestEvent.TOOL: RequestState.STREAMING,
+        RequestEvent.DONE: RequestState.FINISHED,
+        RequestEvent.ERROR: RequestState.FAILED,
+        RequestEvent.SENT_STOP: RequestState.STOPPING,
+        RequestEvent.SENT_CANCEL: RequestState.CANCELLING,
+        RequestEvent.STALL_TIMEOUT: RequestState.FAILED,
+        RequestEvent.WRITE_FAILED: RequestState.FAILED,
+        RequestEvent.CONNECTION_LOST: RequestState.FAILED,
     },
     RequestState.STREAMING: {
-        "ACCEPT": RequestState.FAULTED,
-        "ECHO": RequestState.STREAMING,
-        "DATA": RequestState.STREAMING,
-        "TOOL": RequestState.STREAMING,
-        "DONE": RequestState.FINISHED,
-        "ERROR": RequestState.FAILED,
-        "sent_stop": RequestState.STOPPING,
-        "sent_cancel": RequestState.CANCELLING,
-        "stall_timeout": RequestState.FAILED,
-        "write_failed": RequestState.FAILED,
-        "connection_lost": RequestState.FAILED,
+        RequestEvent.ACCEPT: RequestState.FAULTED,
+        RequestEvent.ECHO: RequestState.STREAMING,
+        RequestEvent.DATA: RequestState.STREAMING,
+        RequestEvent.TOOL: RequestState.STREAMING,
+        RequestEvent.DONE: RequestState.FINISHED,
+        RequestEvent.ERROR: RequestState.FAILED,
+        RequestEvent.SENT_STOP: RequestState.STOPPING,
+        RequestEvent.SENT_CANCEL: RequestState.CANCELLING,
+        RequestEvent.STALL_TIMEOUT: RequestState.FAILED,
+        RequestEvent.WRITE_FAILED: RequestState.FAILED,
+        RequestEvent.CONNECTION_LOST: RequestState.FAILED,
     },
     RequestState.STOPPING: {
-        "ACCEPT": RequestState.FAULTED,
-        "ECHO": RequestState.STOPPING,
-        "DATA": RequestState.STOPPING,
-        "TOOL": RequestState.STOPPING,
-        "DONE": RequestState.FINISHED,
-        "ERROR": RequestState.FAILED,
-        "sent_cancel": RequestState.CANCELLING,
-        "stall_timeout": RequestState.FAILED,
-        "write_failed": RequestState.FAILED,
-        "connection_lost": RequestState.FAILED,
+        RequestEvent.ACCEPT: RequestState.FAULTED,
+        RequestEvent.ECHO: RequestState.STOPPING,
+        RequestEvent.DATA: RequestState.STOPPING,
+        RequestEvent.TOOL: RequestState.STOPPING,
+        RequestEvent.DONE: RequestState.FINISHED,
+        RequestEvent.ERROR: RequestState.FAILED,
+        RequestEvent.SENT_CANCEL: RequestState.CANCELLING,
+        RequestEvent.STALL_TIMEOUT: RequestState.FAILED,
+        RequestEvent.WRITE_FAILED: RequestState.FAILED,
+        RequestEvent.CONNECTION_LOST: RequestState.FAILED,
     },
     RequestState.FAULTED: {
-        "ACCEPT": RequestState.FAULTED,
-        "ECHO": RequestState.FAULTED,
-        "DATA": RequestState.FAULTED,
-        "TOOL": RequestState.FAULTED,
-        "DONE": RequestState.FAILED,
-        "ERROR": RequestState.FAILED,
-        "sent_cancel": RequestState.CANCELLING,
-        "stall_timeout": RequestState.FAILED,
-        "write_failed": RequestState.FAILED,
-        "connection_lost": RequestState.FAILED,
+        RequestEvent.ACCEPT: RequestState.FAULTED,
+        RequestEvent.ECHO: RequestState.FAULTED,
+        RequestEvent.DATA: RequestState.FAULTED,
+        RequestEvent.TOOL: RequestState.FAULTED,
+        RequestEvent.DONE: RequestState.FAILED,
+        RequestEvent.ERROR: RequestState.FAILED,
+        RequestEvent.SENT_CANCEL: RequestState.CANCELLING,
+        RequestEvent.STALL_TIMEOUT: RequestState.FAILED,
+        RequestEvent.WRITE_FAILED: RequestState.FAILED,
+        RequestEvent.CONNECTION_LOST: RequestState.FAILED,
     },
     RequestState.CANCELLING: {
-        "ACCEPT": RequestState.CANCELLING,
-        "ECHO": RequestState.CANCELLING,
-        "DATA": RequestState.CANCELLING,
-        "TOOL": RequestState.CANCELLING,
-        "DONE": RequestState.CANCELLED,
-        "ERROR": RequestState.CANCELLED,
-        "stall_timeout": RequestState.CANCELLED,
-        "write_failed": RequestState.CANCELLED,
-        "connection_lost": RequestState.CANCELLED,
+        RequestEvent.ACCEPT: RequestState.CANCELLING,
+        RequestEvent.ECHO: RequestState.CANCELLING,
+        RequestEvent.DATA: RequestState.CANCELLING,
+        RequestEvent.TOOL: RequestState.CANCELLING,
+        RequestEvent.DONE: RequestState.CANCELLED,
+        RequestEvent.ERROR: RequestState.CANCELLED,
+        RequestEvent.STALL_TIMEOUT: RequestState.CANCELLED,
+        RequestEvent.WRITE_FAILED: RequestState.CANCELLED,
+        RequestEvent.CONNECTION_LOST: RequestState.CANCELLED,
     },
     RequestState.FINISHED: {},
     RequestState.FAILED: {},
     RequestState.UNSUPPORTED: {},
     RequestState.CANCELLED: {},
 }
-"""State → event → next state. Events that are not frames: ``sent_stop``: A stop sequence matched and STOP was
-written. ``sent_cancel``: The client is gone and CANCEL was written. ``accept_timeout``: An extension request
-was not accepted in time. ``stall_timeout``: No frame came for the request for too long. ``refused_old``: The
-engine proved too old for the extension this request used. ``write_failed``: A command of this request could
-not be written. ``connection_lost``: The engine is gone or broke the protocol.
-"""
+"""State → event → next state."""
 
 REQUEST_INITIAL: Final = RequestState.SUBMITTED
 """The state everything starts in."""
@@ -167,33 +193,47 @@ class ConnectionState(StrEnum):
     """The engine ended in order. (spec: connection.states.closed)"""
 
 
-CONNECTION: Final[Mapping[ConnectionState, Mapping[str, ConnectionState]]] = {
+class ConnectionEvent(StrEnum):
+    """What happens to what is in one of these states."""
+
+    READY = "READY"
+    """The handshake is complete."""
+    FRAME = "FRAME"
+    """A well-formed frame came."""
+    READY_TIMEOUT = "ready_timeout"
+    """No READY within the time the operator set. (spec: connection.events.ready_timeout)"""
+    FAULT = "fault"
+    """The engine broke the wire contract. (spec: connection.events.fault)"""
+    EOF = "eof"
+    """The engine closed its stdout. (spec: connection.events.eof)"""
+    SHUTDOWN = "shutdown"
+    """The gateway is ending; stdin gets closed. (spec: connection.events.shutdown)"""
+
+
+CONNECTION: Final[Mapping[ConnectionState, Mapping[ConnectionEvent, ConnectionState]]] = {
     ConnectionState.STARTING: {
-        "READY": ConnectionState.OPEN,
-        "fault": ConnectionState.BROKEN,
-        "eof": ConnectionState.BROKEN,
-        "ready_timeout": ConnectionState.BROKEN,
-        "shutdown": ConnectionState.CLOSED,
+        ConnectionEvent.READY: ConnectionState.OPEN,
+        ConnectionEvent.FAULT: ConnectionState.BROKEN,
+        ConnectionEvent.EOF: ConnectionState.BROKEN,
+        ConnectionEvent.READY_TIMEOUT: ConnectionState.BROKEN,
+        ConnectionEvent.SHUTDOWN: ConnectionState.CLOSED,
     },
     ConnectionState.OPEN: {
-        "FRAME": ConnectionState.OPEN,
-        "fault": ConnectionState.BROKEN,
-        "eof": ConnectionState.BROKEN,
-        "shutdown": ConnectionState.DRAINING,
+        ConnectionEvent.FRAME: ConnectionState.OPEN,
+        ConnectionEvent.FAULT: ConnectionState.BROKEN,
+        ConnectionEvent.EOF: ConnectionState.BROKEN,
+        ConnectionEvent.SHUTDOWN: ConnectionState.DRAINING,
     },
     ConnectionState.DRAINING: {
-        "FRAME": ConnectionState.DRAINING,
-        "fault": ConnectionState.BROKEN,
-        "eof": ConnectionState.CLOSED,
-        "shutdown": ConnectionState.DRAINING,
+        ConnectionEvent.FRAME: ConnectionState.DRAINING,
+        ConnectionEvent.FAULT: ConnectionState.BROKEN,
+        ConnectionEvent.EOF: ConnectionState.CLOSED,
+        ConnectionEvent.SHUTDOWN: ConnectionState.DRAINING,
     },
     ConnectionState.BROKEN: {},
     ConnectionState.CLOSED: {},
 }
-"""State → event → next state. Events that are not frames: ``ready_timeout``: No READY within the time the
-operator set. ``fault``: The engine broke the wire contract. ``eof``: The engine closed its stdout.
-``shutdown``: The gateway is ending; stdin gets closed.
-"""
+"""State → event → next state."""
 
 CONNECTION_INITIAL: Final = ConnectionState.STARTING
 """The state everything starts in."""

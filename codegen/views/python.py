@@ -6,11 +6,12 @@ is that of the spec.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from codegen import names
 from codegen.model import Item, Model, Setting, StateTable
 from codegen.render import python_literal
+from codegen.resolve_states import CONNECTION_EVENTS
 from codegen.views import python_text as text
 from codegen.views.python_errors import errors_view
 from codegen.views.python_fields import fields_view
@@ -18,6 +19,11 @@ from codegen.views.python_frames import commands_view, frames_view
 from codegen.views.python_wire import wire_view
 
 View = dict[str, Any]
+
+RECEIVED: Final = dict(
+    zip(CONNECTION_EVENTS, ("The handshake is complete.", "A well-formed frame came."), strict=True)
+)
+"""What the events of a connection mean that stand for something received."""
 
 
 def build(model: Model) -> dict[str, View | str]:
@@ -83,15 +89,20 @@ def _states(model: Model) -> View:
 def _state_table(table: StateTable, name: str) -> View:
     class_name = f"{names.pascal(name)}State"
 
+    event_class = f"{names.pascal(name)}Event"
+
     def target(state: str) -> str:
         return f"{class_name}.{names.macro(state)}"
 
-    own_events = [f"``{event.name}``: {event.doc}" for event in table.events]
+    def cause(event: str) -> str:
+        return f"{event_class}.{names.macro(event)}"
+
     return {
         "class_name": class_name,
+        "event_class": event_class,
+        "events": _state_events(table),
         "constant": names.macro(name),
         "doc": item_doc(table),
-        "table_doc": f"State → event → next state. Events that are not frames: {' '.join(own_events)}",
         "initial": names.macro(table.initial),
         "terminal": [target(state) for state in table.terminal],
         "states": [
@@ -102,7 +113,7 @@ def _state_table(table: StateTable, name: str) -> View:
                 "doc": item_doc(state),
                 "transitions": text.exploded(
                     "{",
-                    [f"{python_literal(event)}: {target(to)}" for event, to in state.transitions.items()],
+                    [f"{cause(event)}: {target(to)}" for event, to in state.transitions.items()],
                     "}",
                     indent=4,
                 ),
@@ -110,6 +121,25 @@ def _state_table(table: StateTable, name: str) -> View:
             for state in table.states
         ],
     }
+
+
+def _state_events(table: StateTable) -> list[View]:
+    """The events of a table: what is received, in the order the table first names it, then our own doings."""
+    own = {event.name for event in table.events}
+    named = dict.fromkeys(event for state in table.states for event in state.transitions)
+    received = [
+        {
+            "constant": names.macro(name),
+            "name": name,
+            "doc": RECEIVED.get(name, f"{name} came for the request."),
+        }
+        for name in named
+        if name not in own
+    ]
+    return received + [
+        {"constant": names.macro(event.name), "name": event.name, "doc": item_doc(event)}
+        for event in table.events
+    ]
 
 
 def _families(model: Model) -> View:

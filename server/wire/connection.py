@@ -23,7 +23,14 @@ from typing import Any, Final
 
 from generated import commands, errors, frames, limits
 from generated.errors import WireError
-from generated.states import CONNECTION, CONNECTION_INITIAL, ConnectionState, RequestState
+from generated.states import (
+    CONNECTION,
+    CONNECTION_INITIAL,
+    ConnectionEvent,
+    ConnectionState,
+    RequestEvent,
+    RequestState,
+)
 from generated.wire import ProtocolFault
 from server.wire.capability import ExtensionSupport, PendingProbe, probe_for, unsupported_error
 from server.wire.events import (
@@ -35,7 +42,7 @@ from server.wire.events import (
     TelemetryFrame,
     caused,
 )
-from server.wire.inflight import InFlight, Request
+from server.wire.inflight import BATCHED, InFlight, Request
 from server.wire.outgoing import Outgoing, write_failure
 from server.wire.refused import refusal
 
@@ -110,7 +117,8 @@ class Connection:
         if self.state is ConnectionState.OPEN:
             self._start(request)
         else:
-            self._fail(request, "connection_lost", errors.engine_unavailable(), "no engine to submit to")
+            error = errors.engine_unavailable()
+            self._fail(request, RequestEvent.CONNECTION_LOST, error, "no engine to submit to")
         return request
 
     def stop(self, request: Request, now: float) -> None:
@@ -120,10 +128,10 @@ class Connection:
         """
         self._now = now
         if not self._honours_stop:
-            if "sent_stop" in request.row:
+            if RequestEvent.SENT_STOP in request.row:
                 request.ends_in_done = True
                 self._cancel(request)
-        elif request.id and request.walk("sent_stop"):
+        elif request.id and request.walk(RequestEvent.SENT_STOP):
             self._outgoing.append(Outgoing(commands.Stop.KIND, request, commands.write_stop(request.id)))
 
     def cancel(self, request: Request, now: float) -> None:
@@ -138,14 +146,14 @@ class Connection:
     def _cancel(self, request: Request) -> None:
         if request.id == 0:
             self._cancel_held(request)
-        elif request.walk("sent_cancel"):
+        elif request.walk(RequestEvent.SENT_CANCEL):
             self._outgoing.append(Outgoing(commands.Cancel.KIND, request, commands.write_cancel(request.id)))
 
     def _start(self, request: Request) -> None:
         """Refuse, hold or send a request, by what is known about the engine."""
         if request.keys and self._support.is_refused(request.keys):
-            error = unsupported_error(request.keys)
-            self._fail(request, "refused_old", error, "the engine is known not to take the extension")
+            reason = "the engine is known not to take the extension"
+            self._fail(request, RequestEvent.REFUSED_OLD, unsupported_error(request.keys), reason)
         elif self._support.needs_probe(request.submission, request.keys):
             self._hold(request)
         else:
@@ -191,19 +199,19 @@ class Connection:
         self._now = now
         fault = self._reader.eof()
         if fault is not None and self.state is not ConnectionState.STARTING:
-            self._leave("fault", f"protocol fault: {fault}")
+            self._leave(ConnectionEvent.FAULT, f"protocol fault: {fault}")
         else:
-            self._leave("eof", "the engine closed its stdout")
+            self._leave(ConnectionEvent.EOF, "the engine closed its stdout")
 
     def ready_timed_out(self, now: float) -> None:
         """No READY came in time."""
         self._now = now
-        self._leave("ready_timeout", "the engine did not become ready in time")
+        self._leave(ConnectionEvent.READY_TIMEOUT, "the engine did not become ready in time")
 
     def process_ended(self, reason: str, now: float) -> None:
         """The process is gone although something else still holds its stdout open."""
         self._now = now
-        self._leave("fault", reason)
+        self._leave(ConnectionEvent.FAULT, reason)
 
     def write_failed(self, outgoing: Outgoing, reason: str, now: float) -> None:
         """A message could not be written.
@@ -214,8 +222,8 @@ class Connection:
         failure = write_failure(outgoing.kind)
         request = outgoing.request
         if request is not None:
-            self._fail(request, "write_failed", errors.engine_error(), failure)
-        self._leave("fault", f"{failure}: {reason}", reported=request is not None)
+            self._fail(request, RequestEvent.WRITE_FAILED, errors.engine_error(), failure)
+        self._leave(ConnectionEvent.FAULT, f"{failure}: {reason}", reported=request is not None)
 
     def shut_down(self, now: float) -> None:
         """The gateway ends: fail what is in flight with 503 and expect EOF. The owner closes stdin."""
@@ -223,8 +231,9 @@ class Connection:
         waiting = self._everything()
         self._probe = None
         for request in waiting:
-            self._fail(request, "connection_lost", errors.shutting_down(), "the gateway is shutting down")
-        self._move("shutdown")
+            error = errors.shutting_down()
+            self._fail(request, RequestEvent.CONNECTION_LOST, error, "the gateway is shutting down")
+        self._move(ConnectionEvent.SHUTDOWN)
 
     # -- time --------------------------------------------------------------------------------------------
 
@@ -236,27 +245,25 @@ class Connection:
         self.deadline = NO_DEADLINE
         self._check_acceptance(now)
         stalled = [request for request in self._everything() if self._stall_deadline(request) <= now]
+        silence = f"for {self._deadlines.stall:g} s"
         for request in stalled:
-            self._give_up(
-                request, "stall_timeout", errors.engine_error(), f"no frame for {self._deadlines.stall:g} s"
-            )
+            self._give_up(request, RequestEvent.STALL_TIMEOUT, errors.engine_error(), f"no frame {silence}")
         if stalled and now - self.last_frame_at >= self._deadlines.stall:
-            self._leave(
-                "fault", f"the engine sent nothing at all for {self._deadlines.stall:g} s", reported=True
-            )
+            reason = f"the engine sent nothing at all {silence}"
+            self._leave(ConnectionEvent.FAULT, reason, reported=True)
         for request in self._everything():
             self._expect(self._stall_deadline(request))
 
     def _check_acceptance(self, now: float) -> None:
         head = self._in_flight.head
-        if head is None or not head.keys or "accept_timeout" not in head.row:
+        if head is None or not head.keys or RequestEvent.ACCEPT_TIMEOUT not in head.row:
             return
         due = self._in_flight.head_since + self._deadlines.accept
         if due > now:
             self._expect(due)
         else:
             reason = f"the extension was not accepted within {self._deadlines.accept:g} s"
-            self._give_up(head, "accept_timeout", unsupported_error(head.keys), reason)
+            self._give_up(head, RequestEvent.ACCEPT_TIMEOUT, unsupported_error(head.keys), reason)
 
     def _stall_deadline(self, request: Request) -> float:
         return request.last_frame_at + self._deadlines.stall
@@ -282,11 +289,11 @@ class Connection:
         return handlers
 
     def _on_ready(self, frame: frames.Ready) -> None:
-        if self._move("READY"):
+        if self._move(ConnectionEvent.READY):
             self._events.append(EngineReady())
 
     def _on_fault(self, fault: ProtocolFault) -> None:
-        self._leave("fault", f"protocol fault: {fault}")
+        self._leave(ConnectionEvent.FAULT, f"protocol fault: {fault}")
 
     def _on_no_effect(self, frame: frames.Frame) -> None:
         """Group frames: framed like any other, of no effect even if their id is live."""
@@ -299,7 +306,7 @@ class Connection:
         if request is None:
             self.late_frames += 1
             return
-        request.walk_frame(frame.KIND, self._now)
+        request.walk_frame(RequestEvent.ACCEPT, self._now)
         if request.state is RequestState.ACCEPTED:
             self._accept(request, frame.prompt_tokens)
         elif request.state is RequestState.FAULTED:
@@ -316,7 +323,7 @@ class Connection:
             self.late_frames += 1
             return
         listened = request.listening
-        request.walk_frame(frame.KIND, self._now)
+        request.walk_frame(RequestEvent.DONE, self._now)
         if listened:
             self._accept(request, None)
         self._end(request, frame)
@@ -329,7 +336,7 @@ class Connection:
             else:
                 self.late_frames += 1
             return
-        request.walk_frame(frame.KIND, self._now)
+        request.walk_frame(RequestEvent.ERROR, self._now)
         if request.failure is None and request.state is RequestState.FAILED:
             reason = f"the engine answered ERROR {' '.join(frame.words)[:EXCERPT]}"
             request.failure = caused(refusal(frame.words, request.submission), reason)
@@ -344,12 +351,8 @@ class Connection:
         request = self._in_flight.sole_unacknowledged()
         if request is not None and request.keys and errors.wire_code(frame.words) == WireError.BAD_REQUEST:
             self._support.refuse(request.keys)
-            self._fail(
-                request,
-                "refused_old",
-                unsupported_error(request.keys),
-                "the engine is too old for the extension",
-            )
+            reason = "the engine is too old for the extension"
+            self._fail(request, RequestEvent.REFUSED_OLD, unsupported_error(request.keys), reason)
         else:
             log.warning(
                 "the engine refused something that matches no request: %s", " ".join(frame.words)[:EXCERPT]
@@ -358,7 +361,7 @@ class Connection:
     def _open_batch(self, request: Request, frame: frames.Data | frames.Echo | frames.Tool) -> None:
         """First frame of its kind for this request in this buffer, or after a frame of another kind."""
         listened = request.listening
-        request.walk_frame(frame.KIND, self._now)
+        request.walk_frame(BATCHED[frame.__class__], self._now)
         if request.keys:
             self._support.prove()
         if not isinstance(frame, frames.Echo):
@@ -392,7 +395,7 @@ class Connection:
         else:
             self._events.append(request.ending(sink, done))
 
-    def _fail(self, request: Request, event: str, error: errors.ApiError, reason: str) -> None:
+    def _fail(self, request: Request, event: RequestEvent, error: errors.ApiError, reason: str) -> None:
         """End a request by an event of our own; one that was being cancelled counts as cancelled."""
         if not request.walk(event):
             return
@@ -400,7 +403,7 @@ class Connection:
             request.failure = caused(error, reason)
         self._end(request)
 
-    def _give_up(self, request: Request, event: str, error: errors.ApiError, reason: str) -> None:
+    def _give_up(self, request: Request, event: RequestEvent, error: errors.ApiError, reason: str) -> None:
         """Stop waiting for the engine.
 
         The CANCEL is for an engine that works on it after all; its answer matches nothing.
@@ -409,7 +412,7 @@ class Connection:
             self._outgoing.append(Outgoing(commands.Cancel.KIND, None, commands.write_cancel(request.id)))
         self._fail(request, event, error, reason)
 
-    def _leave(self, event: str, reason: str, *, reported: bool = False) -> None:
+    def _leave(self, event: ConnectionEvent, reason: str, *, reported: bool = False) -> None:
         """Leave the connection: everything in flight gets its end, then the owner is told."""
         if not self._move(event):
             return
@@ -417,10 +420,10 @@ class Connection:
         reported = reported or any(request.sink is not None for request in waiting)
         self._probe = None
         for request in waiting:
-            self._fail(request, "connection_lost", errors.engine_error(), reason)
+            self._fail(request, RequestEvent.CONNECTION_LOST, errors.engine_error(), reason)
         self._events.append(ConnectionLost(reason, self.state is ConnectionState.CLOSED, reported))
 
-    def _move(self, event: str) -> bool:
+    def _move(self, event: ConnectionEvent) -> bool:
         target = CONNECTION[self.state].get(event)
         if target is None:
             return False
@@ -455,7 +458,9 @@ class Connection:
 
         The owner of the probe waits for the probe to leave the slot they share.
         """
-        if self._probe is None or request not in self._probe.held or not request.walk("sent_cancel"):
+        if self._probe is None or request not in self._probe.held:
+            return
+        if not request.walk(RequestEvent.SENT_CANCEL):
             return
         if request is self._probe.owner:
             self._cancel(self._probe.probe)
@@ -467,7 +472,7 @@ class Connection:
 
         As after a lost connection, nothing can come for it.
         """
-        request.walk("connection_lost")
+        request.walk(RequestEvent.CONNECTION_LOST)
         self._end(request)
 
     def _probe_ended(self, probe: Request) -> None:
@@ -478,6 +483,6 @@ class Connection:
             if request.state is RequestState.CANCELLING:
                 self._withdraw(request)
             elif request is pending.owner and probe.failure is not None:
-                self._fail(request, "connection_lost", probe.failure, str(probe.failure.__cause__))
+                self._fail(request, RequestEvent.CONNECTION_LOST, probe.failure, str(probe.failure.__cause__))
             else:
                 self._start(request)

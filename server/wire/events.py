@@ -177,7 +177,7 @@ class Failed(NamedTuple):
         self.sink.on_failure(self.error)
 
 
-RequestEvent = Accepted | Echoes | Pieces | Tools | Finished | Cancelled | Failed
+SinkEvent = Accepted | Echoes | Pieces | Tools | Finished | Cancelled | Failed
 
 
 class EngineReady(NamedTuple):
@@ -203,4 +203,4 @@ class ConnectionLost(NamedTuple):
 
 
 EngineEvent = EngineReady | TelemetryFrame | ConnectionLost
-Event = RequestEvent | EngineEvent
+Event = SinkEvent | EngineEvent

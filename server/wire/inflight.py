@@ -6,10 +6,11 @@ A record walks the generated request table; nothing else changes its state.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from generated import errors, frames
-from generated.states import REQUEST, REQUEST_INITIAL, REQUEST_TERMINAL, RequestState
+from generated.states import REQUEST, REQUEST_INITIAL, REQUEST_TERMINAL, RequestEvent, RequestState
 from server.wire.capability import extension_keys
 from server.wire.events import (
     Accepted,
@@ -18,14 +19,21 @@ from server.wire.events import (
     Failed,
     Finished,
     Pieces,
-    RequestEvent,
     Sink,
+    SinkEvent,
     Submission,
     Tools,
 )
 
 LISTENING: Final = frozenset({RequestState.SUBMITTED, RequestState.ACCEPTED, RequestState.STREAMING})
 """States in which what an engine sends is passed on; in the others it is consumed and discarded."""
+
+BATCHED: Final[Mapping[type[object], RequestEvent]] = {
+    frames.Data: RequestEvent.DATA,
+    frames.Echo: RequestEvent.ECHO,
+    frames.Tool: RequestEvent.TOOL,
+}
+"""The frames of which consecutive ones become one event, with what each is to the request table."""
 
 
 class Request:
@@ -80,17 +88,17 @@ class Request:
         """True while frames of the request are passed on to its sink."""
         return self.state in LISTENING
 
-    def walk_frame(self, kind: str, now: float) -> None:
+    def walk_frame(self, event: RequestEvent, now: float) -> None:
         """Follow the table for a frame of this request.
 
         The table says for every live state what every frame does.
         """
         self.close_batch()
         self.last_frame_at = now
-        self.state = self.row[kind]
+        self.state = self.row[event]
         self.row = REQUEST[self.state]
 
-    def walk(self, event: str) -> bool:
+    def walk(self, event: RequestEvent) -> bool:
         """Follow the table for an event of the gateway's own.
 
         False where it knows no such event in this state.
@@ -109,9 +117,9 @@ class Request:
             self.data_frames += len(self.batch)
         self.batch_kind = None
 
-    def open_batch(self, frame: frames.Data | frames.Echo | frames.Tool) -> RequestEvent | None:
+    def open_batch(self, frame: frames.Data | frames.Echo | frames.Tool) -> SinkEvent | None:
         """Start an event with this frame; further frames of its kind join it until :meth:`close_batch`."""
-        if self.row[frame.KIND] is self.state:  # else the next frame must walk the table first
+        if self.row[BATCHED[frame.__class__]] is self.state:  # else the next frame must walk the table first
             self.batch_kind = frame.__class__
         sink = self.sink
         if isinstance(frame, frames.Data):
@@ -123,7 +131,7 @@ class Request:
         self.batch = tools = [frame]
         return None if sink is None else Tools(sink, tools)
 
-    def accept(self, prompt_tokens: int | None) -> list[RequestEvent]:
+    def accept(self, prompt_tokens: int | None) -> list[SinkEvent]:
         """The request counts as accepted from here on; what the sink is told the first time."""
         if self.accepted:
             return []
@@ -131,12 +139,12 @@ class Request:
         self.prompt_tokens = prompt_tokens
         if self.sink is None:
             return []
-        events: list[RequestEvent] = [Accepted(self.sink, prompt_tokens)]
+        events: list[SinkEvent] = [Accepted(self.sink, prompt_tokens)]
         if self.early_echoes:
             events.append(Echoes(self.sink, self.early_echoes))
         return events
 
-    def ending(self, sink: Sink, done: frames.Done | None) -> RequestEvent:
+    def ending(self, sink: Sink, done: frames.Done | None) -> SinkEvent:
         """The terminal event of a request whose state is terminal.
 
         ``done`` is the frame that ended it, if one did.

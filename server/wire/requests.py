@@ -22,8 +22,8 @@ from server.wire.events import (
     Failed,
     Finished,
     Pieces,
-    RequestEvent,
     Sink,
+    SinkEvent,
     Submission,
     Tools,
 )
@@ -155,9 +155,9 @@ class Collector:
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._pending: list[RequestEvent] = []
+        self._pending: list[SinkEvent] = []
 
-    def take(self, timeout: float | None = None) -> list[RequestEvent]:
+    def take(self, timeout: float | None = None) -> list[SinkEvent]:
         """All events since the last call, in order.
 
         Waits for the first one, and returns none if ``timeout`` seconds pass.
@@ -168,7 +168,7 @@ class Collector:
             taken, self._pending = self._pending, []
         return taken
 
-    def events(self) -> Iterator[RequestEvent]:
+    def events(self) -> Iterator[SinkEvent]:
         """Events up to and including Finished. Raises the ApiError of a failure, or RequestCancelled."""
         while True:
             for event in self.take():
@@ -200,7 +200,7 @@ class Collector:
                 return Outcome(event.done, known, echoes, data, tools)
         raise AssertionError("events() ends with Finished or raises")
 
-    def _add(self, event: RequestEvent) -> None:
+    def _add(self, event: SinkEvent) -> None:
         with self._changed:
             self._pending.append(event)
             self._changed.notify()

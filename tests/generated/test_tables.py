@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from enum import StrEnum
 from pathlib import Path
 
 import pytest
@@ -111,6 +112,16 @@ def test_what_families_can_is_a_capability() -> None:
 
 
 # ---------------------------------------------------------------- states
+
+
+@pytest.mark.parametrize(
+    ("table", "event"),
+    [(states.REQUEST, states.RequestEvent), (states.CONNECTION, states.ConnectionEvent)],
+)
+def test_the_events_of_a_table_are_those_of_its_enum(table: dict, event: type[StrEnum]) -> None:
+    named = [found for transitions in table.values() for found in transitions]
+    assert set(named) == set(event)
+    assert all(type(found) is event for found in named)
 
 
 @pytest.mark.parametrize(
