@@ -24,22 +24,18 @@ KV_SLOTS: Final = "KV_SLOTS"
 """Number of KV slots. (spec: launch.environment.KV_SLOTS)"""
 
 CTX: Final = "CTX"
-"""Context length; the model's own when absent. (spec: launch.environment.CTX)"""
+"""Context length; the model's own when absent. The engine sees the gateway's own value unchanged. (spec:
+launch.environment.CTX)
+"""
 
 SEED: Final = "SEED"
-"""Seed of the sampler. (spec: launch.environment.SEED)"""
+"""Seed of the sampler. The engine sees the gateway's own value unchanged. (spec: launch.environment.SEED)"""
 
 FIXED: Final[Mapping[str, str]] = {
     SERVE: "1",
     SERVE_BATCH: "1",
 }
 """Variables that always have the same value."""
-
-PASSED_THROUGH: Final[tuple[str, ...]] = (
-    CTX,
-    SEED,
-)
-"""Variables of the gateway's own environment that the engine sees unchanged."""
 
 ARGUMENTS: Final[tuple[str, ...]] = ("cap",)
 """What follows the program's own name in the argument vector."""

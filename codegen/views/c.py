@@ -34,6 +34,10 @@ def _header(model: Model) -> dict[str, object]:
         }
         for limit in model.limits
     ]
+    variables = [
+        {"macro": f"COLIBRI_ENV_{variable.name}", "name": variable.name, "doc": variable.doc}
+        for variable in model.launch.environment
+    ]
     names = [NO_FAULT, *(fault.name for fault in model.faults)]
     identifier = model.commands[0].field("id").type
     if not isinstance(identifier, UintType):
@@ -46,6 +50,7 @@ def _header(model: Model) -> dict[str, object]:
         "fingerprint_base": model.fingerprint_base,
         "fingerprint_full": model.fingerprint_full,
         "limits": limits,
+        "variables": variables,
         "rules": [{"macro": f"COLIBRI_RULE_{name.upper()}", "name": name} for name in names],
         "wire_errors": [error.name for error in model.wire_errors if error.on_wire],
         "sentinel": model.handshake.sentinel,

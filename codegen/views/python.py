@@ -25,6 +25,9 @@ RECEIVED: Final = dict(
 )
 """What the events of a connection mean that stand for something received."""
 
+PASSED_THROUGH: Final = "The engine sees the gateway's own value unchanged."
+"""Said of a launch variable the gateway does not set."""
+
 
 def build(model: Model) -> dict[str, View | str]:
     """Views of all Python modules by output path."""
@@ -201,15 +204,13 @@ def _launch(model: Model) -> View:
             "constant": names.macro(variable.name),
             "name": variable.name,
             "value": variable.value,
-            "doc": item_doc(variable),
-            "passed_through": variable.passed_through,
+            "doc": item_doc(variable, tail=PASSED_THROUGH if variable.passed_through else ""),
         }
         for variable in model.launch.environment
     ]
     return {
         "variables": variables,
         "fixed": [variable for variable in variables if variable["value"] is not None],
-        "passed_through": [variable["constant"] for variable in variables if variable["passed_through"]],
         "arguments": tuple(argument.name for argument in model.launch.argv),
     }
 

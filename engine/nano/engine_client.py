@@ -16,11 +16,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final
 
+from generated import launch
 from generated.commands import write_submit
 from generated.frames import Data, Done, Error, FrameReader, Ready
 from generated.wire import ProtocolFault
 
 REFERENCE_ENGINE: Final = (sys.executable, "-m", "engine.reference")
+MOST_TOKENS: Final = "2048"
+SEED: Final = "1"  # of answers that are sampled: the same ones each time
 _READ_BYTES: Final = 1 << 16
 
 
@@ -41,8 +44,14 @@ class EngineProcess:
     """An engine child; use as a context manager."""
 
     def __init__(self, model: Path, slots: int = 8, command: Sequence[str] = REFERENCE_ENGINE) -> None:
-        environment = {**os.environ, "SNAP": str(model), "SERVE": "1", "SERVE_BATCH": "1", "SEED": "1"}
-        environment.update(KV_SLOTS=str(slots), NGEN="2048")
+        environment = {
+            **os.environ,
+            **launch.FIXED,
+            launch.SNAP: str(model),
+            launch.KV_SLOTS: str(slots),
+            launch.NGEN: MOST_TOKENS,
+            launch.SEED: SEED,
+        }
         self._slots = slots
         self._identity = 0
         self._reader = FrameReader()

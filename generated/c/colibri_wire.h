@@ -84,6 +84,23 @@ extern "C" {
 /* Largest TCP port. (port) */
 #define COLIBRI_LIMIT_PORT 65535u
 
+/* ---------------------------------------------------------------- launch: names of environment variables */
+
+/* Model directory. */
+#define COLIBRI_ENV_SNAP "SNAP"
+/* The engine serves instead of answering one prompt. */
+#define COLIBRI_ENV_SERVE "SERVE"
+/* The engine multiplexes requests. */
+#define COLIBRI_ENV_SERVE_BATCH "SERVE_BATCH"
+/* Largest max_tokens the gateway will ask for. */
+#define COLIBRI_ENV_NGEN "NGEN"
+/* Number of KV slots. */
+#define COLIBRI_ENV_KV_SLOTS "KV_SLOTS"
+/* Context length; the model's own when absent. */
+#define COLIBRI_ENV_CTX "CTX"
+/* Seed of the sampler. */
+#define COLIBRI_ENV_SEED "SEED"
+
 /* ---------------------------------------------------------------- faults and codes */
 
 /* What can be wrong with a message. */

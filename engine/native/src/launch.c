@@ -30,6 +30,12 @@ static const char *variable(const char *name) {
     return value == NULL || *value == '\0' ? NULL : value;
 }
 
+/* The number an environment variable holds, `otherwise` when it is not set. */
+static uint64_t given(const char *name, uint64_t smallest, uint64_t largest, uint64_t otherwise) {
+    const char *text = variable(name);
+    return text == NULL ? otherwise : integer(name, text, smallest, largest);
+}
+
 static uint64_t random_seed(void) {
     uint64_t seed = 0;
     FILE *file = fopen("/dev/urandom", "rb");
@@ -50,7 +56,7 @@ static size_t wanted_threads(void) {
 }
 
 launch launch_read(int argument_count, char **arguments) {
-    launch found = {variable("SNAP"), 1, 0, 0, wanted_threads()};
+    launch found = {.directory = variable(COLIBRI_ENV_SNAP), .threads = wanted_threads()};
     if (argument_count > 2) {
         refuse_launch("expected one argument, the cache bound, not %d", argument_count - 1);
     }
@@ -58,17 +64,11 @@ launch launch_read(int argument_count, char **arguments) {
         (void)integer("cache bound", arguments[1], 0, LARGEST);
     }
     if (found.directory == NULL) {
-        refuse_launch("SNAP must name the model directory");
+        refuse_launch(COLIBRI_ENV_SNAP " must name the model directory");
     }
-    if (variable("NGEN") != NULL) {
-        (void)integer("NGEN", variable("NGEN"), 0, LARGEST);
-    }
-    if (variable("KV_SLOTS") != NULL) {
-        found.slots = (size_t)integer("KV_SLOTS", variable("KV_SLOTS"), 1, COLIBRI_LIMIT_KV_SLOTS);
-    }
-    if (variable("CTX") != NULL) {
-        found.context = (size_t)integer("CTX", variable("CTX"), 1, LARGEST);
-    }
-    found.seed = variable("SEED") != NULL ? integer("SEED", variable("SEED"), 0, LARGEST) : random_seed();
+    (void)given(COLIBRI_ENV_NGEN, 0, LARGEST, 0);
+    found.slots = (size_t)given(COLIBRI_ENV_KV_SLOTS, 1, COLIBRI_LIMIT_KV_SLOTS, 1);
+    found.context = (size_t)given(COLIBRI_ENV_CTX, 1, LARGEST, 0);
+    found.seed = variable(COLIBRI_ENV_SEED) == NULL ? random_seed() : given(COLIBRI_ENV_SEED, 0, LARGEST, 0);
     return found;
 }
