@@ -37,8 +37,8 @@ Example, with the embedded model:
 
 \b
 A model of your own, for the machines of your network:
-  coli serve --model ~/models/glm --model-id glm --host 0.0.0.0 \\
-    --api-key "$KEY" --allowed-host my-machine.local
+  COLI_API_KEY="$KEY" coli serve --model ~/models/glm --model-id glm \\
+    --host 0.0.0.0 --allowed-host my-machine.local
 """
 
 _METAVARS = {
@@ -82,6 +82,8 @@ def _help(setting: Setting) -> str:
         notes.append("repeatable")
     if setting.env is not None:
         notes.append(f"variable {setting.env}")
+    if setting.kind == "secret":
+        notes.append("every user of this machine can read the flag in the process list, not the variable")
     return setting.doc + (f"  [{'; '.join(notes)}]" if notes else "")
 
 
@@ -107,9 +109,10 @@ def serve_command(context: click.Context, /, **flags: Any) -> None:
 def _refuse_insecure_bind(settings: Settings) -> None:
     if settings.api_key or settings.allow_insecure_bind or _is_loopback(settings.host):
         return
-    variable = SETTINGS["allow_insecure_bind"].env
+    key, insecure = SETTINGS["api_key"], SETTINGS["allow_insecure_bind"]
     raise SettingError(
-        f"refusing to listen on {settings.host} without a key: give --api-key, or set {variable}=1"
+        f"refusing to listen on {settings.host} without a key: set {key.env} (or give {key.flag}), or set "
+        f"{insecure.env}=1"
     )
 
 

@@ -24,18 +24,36 @@ class EngineError(Exception):
     """There is no such engine; the text is one line for the operator."""
 
 
-def native_engine() -> Path | None:
-    """The native engine's program, or None where it was not built.
-
-    It is built next to its sources in a checkout, and into the user's cache for an installed package.
+def native_places() -> tuple[Path, ...]:
+    """Where the native engine's program may be: next to its sources in a checkout, and in the user's cache
+    for an installed package. A service often has no such cache.
     """
-    cache = os.environ.get("XDG_CACHE_HOME")
-    places = (
-        _ROOT / "engine" / "native" / "build",
-        (Path(cache) if cache else Path.home() / ".cache") / "colibri-serve" / "native",
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    directories = (_ROOT / "engine" / "native" / "build", Path(cache) / "colibri-serve" / "native")
+    return tuple(directory / "colibri-engine" for directory in directories)
+
+
+def native_engine() -> Path | None:
+    """The native engine's program, or None where it was not built."""
+    return next(
+        (place for place in native_places() if os.path.isfile(place) and os.access(place, os.X_OK)), None
     )
-    programs = (place / "colibri-engine" for place in places)
-    return next((program for program in programs if program.is_file() and os.access(program, os.X_OK)), None)
+
+
+def engine_in_words(choice: str | None) -> str:
+    """Which engine ``engine_command`` takes and, where it is only the second best, why."""
+    program = native_engine()
+    if choice == REFERENCE:
+        return "the reference engine"
+    if choice and choice != NATIVE:
+        return f"the engine {choice}"
+    if program is not None:
+        return f"the native engine {program}"
+    return f"the reference engine ({_no_native()})"
+
+
+def _no_native() -> str:
+    return f"the native engine is not built: no program at {' or '.join(map(str, native_places()))}"
 
 
 def engine_command(choice: str | None) -> list[str]:
@@ -51,7 +69,7 @@ def engine_command(choice: str | None) -> list[str]:
     if choice == NATIVE:
         program = native_engine()
         if program is None:
-            raise EngineError("the native engine is not built; use --engine reference")
+            raise EngineError(f"{_no_native()}; use --engine reference")
         return [str(program)]
     return _program(choice)
 

@@ -19,8 +19,10 @@ from logging.handlers import MemoryHandler
 from types import FrameType
 from typing import Final
 
+from generated.settings import SETTINGS
 from server.api.gateway import Gateway
 from server.app import build_gateway, create_server
+from server.engines import engine_in_words
 from server.http.accesslog import RedactKey
 from server.http.server import HttpServer
 from server.model import ServedModel
@@ -46,7 +48,7 @@ def serve(settings: Settings, model: ServedModel, environ: Mapping[str, str]) ->
     log = _Log(settings)
     gateway = build_gateway(settings, model, environ)
     server = create_server(gateway)
-    process = _Process(gateway, server, log)
+    process = _Process(gateway, server, log, environ)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, process.on_signal)
     return process.run()
@@ -55,7 +57,8 @@ def serve(settings: Settings, model: ServedModel, environ: Mapping[str, str]) ->
 class _Process:
     """The running gateway."""
 
-    def __init__(self, gateway: Gateway, server: HttpServer, log: _Log) -> None:
+    def __init__(self, gateway: Gateway, server: HttpServer, log: _Log, environ: Mapping[str, str]) -> None:
+        self._environ = environ
         self._gateway = gateway
         self._server = server
         self._log = log
@@ -99,7 +102,7 @@ class _Process:
 
     def _greet(self) -> None:
         settings = self._gateway.settings
-        say(f"{LISTENING}{self._url(settings.host)}, starting the engine")
+        say(f"{LISTENING}{self._url(settings.host)}, starting {engine_in_words(settings.engine)}")
         if settings.api_key == "":
             say("the key is empty: no key is asked for")
         if "*" in settings.allowed_host:
@@ -111,10 +114,16 @@ class _Process:
         url = self._url(host)
         question = {"role": "user", "content": "what is 2 + 2?"}
         body = json.dumps({"model": model.id, "temperature": 0, "messages": [question]})
-        key = " -H 'Authorization: Bearer '\"$COLI_API_KEY\"" if settings.api_key else ""
         say(
             f"{READY}: {model.id} ({model.family.name}), {settings.kv_slots} slot(s), API at {url}/docs. Try:"
         )
+        key = ""
+        if settings.api_key:
+            variable = SETTINGS["api_key"].env
+            assert variable is not None
+            key = f" -H 'Authorization: Bearer '\"${variable}\""
+            if self._environ.get(variable) != settings.api_key:
+                say(f"  read -rs {variable}   # then type the key")
         say(f"  curl {url}/v1/chat/completions -H 'Content-Type: application/json'{key} -d '{body}'")
 
     def _url(self, host: str) -> str:

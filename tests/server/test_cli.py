@@ -411,6 +411,36 @@ def test_section_4_the_key_of_the_variable_is_asked_for_and_never_logged(model: 
 
 
 @needs_scripted_engine
+@pytest.mark.parametrize("by_flag", [False, True])
+def test_the_start_message_shows_what_works_with_the_key_and_not_the_key(model: Path, by_flag: bool) -> None:
+    given = ["--api-key", "s3cret key"] if by_flag else []
+    with serving("--model", str(model), *given, COLI_API_KEY="other" if by_flag else "s3cret key") as server:
+        curl = server.wait_for("  curl ")
+        lines = server.lines[1 + server.lines.index(server.wait_for("ready: ")) :]
+    assert lines[-1] == curl and len(lines) == 1 + by_flag
+    script = "\n".join(["curl() { printf '%s\\n' \"$@\"; }", *lines])
+    environ = os.environ | {"COLI_API_KEY": "other" if by_flag else "s3cret key"}
+    done = subprocess.run(
+        ["bash", "-c", script], env=environ, input="s3cret key\n", capture_output=True, text=True, timeout=10,
+        check=True,
+    )  # fmt: skip
+    assert "Authorization: Bearer s3cret key" in done.stdout.splitlines()
+    assert "s3cret" not in "\n".join(server.lines)
+
+
+@needs_scripted_engine
+def test_the_first_line_names_the_engine(model: Path) -> None:
+    with serving("--model", str(model)) as server:
+        assert server.wait_for("listening on ").endswith(f", starting the engine {SCRIPTED_ENGINE}")
+
+
+def test_the_help_says_who_can_read_the_flag_of_the_key() -> None:
+    shown = " ".join(coli("serve", "--help").stdout.split())
+    assert "every user of this machine can read the flag in the process list, not the variable" in shown
+    assert '--api-key "' not in shown
+
+
+@needs_scripted_engine
 def test_section_4_switching_the_host_guard_off_is_warned_about(model: Path) -> None:
     with serving("--model", str(model), "--allowed-host", "*") as server:
         server.wait_for("warning: --allowed-host * switches the Host guard off")

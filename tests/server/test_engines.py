@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 from generated import launch
 from server import engines
-from server.engines import EngineError, engine_command, engine_launch
+from server.engines import EngineError, engine_command, engine_in_words, engine_launch
 from server.model import embedded_model, load_model
 from server.settings import resolve
 
@@ -46,6 +47,29 @@ def test_the_default_is_the_native_engine_when_it_is_built_else_the_reference(
 
 def test_a_native_engine_that_cannot_be_executed_does_not_count(nowhere: Path) -> None:
     program(nowhere / "root/engine/native/build/colibri-engine", 0o644)
+    assert engine_command(None) == REFERENCE
+
+
+def test_the_engine_in_words_is_the_one_that_is_taken_and_says_why_it_is_not_the_native(
+    nowhere: Path,
+) -> None:
+    places = [nowhere / "root/engine/native/build", nowhere / "cache/colibri-serve/native"]
+    looked = " or ".join(f"{place}/colibri-engine" for place in places)
+    second_best = f"the reference engine (the native engine is not built: no program at {looked})"
+    assert engine_in_words(None) == engine_in_words("") == second_best
+    with pytest.raises(EngineError, match=re.escape(looked)):
+        engine_command("native")
+    built = program(places[1] / "colibri-engine")
+    assert engine_in_words(None) == engine_in_words("native") == f"the native engine {built}"
+    assert engine_in_words("reference") == "the reference engine"
+    assert engine_in_words("/my/engine") == "the engine /my/engine"
+
+
+def test_somebody_without_a_home_gets_the_reference_engine(
+    nowhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", "/" + "x" * 5000)  # a look into it is an error, as into a directory not theirs
     assert engine_command(None) == REFERENCE
 
 
