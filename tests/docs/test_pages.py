@@ -7,6 +7,7 @@ A new block that is in none of the three makes the test fail.
 from __future__ import annotations
 
 import doctest
+import json
 import os
 import re
 import shlex
@@ -23,12 +24,14 @@ import pytest
 from generated.settings import SETTINGS
 
 from ..clients.gateways import Gateway
+from ..engine.engines import native
 from .console import run, run_page, scratch_copy
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "spec" / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 FENCE = re.compile(r"^( *)```([a-z]*)([^\n]*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 PARROT = str(ROOT / "docs" / "examples" / "parrot.py")
+NATIVE_BUILD = "python -m engine.native.build"
 SHOWN_ONLY = {"text", "mermaid", ""}
 """Languages of blocks that show something and ask for nothing."""
 
@@ -43,8 +46,9 @@ RUN_ELSEWHERE = {  # start of a block -> the test that runs it
 
 NOT_RUN = {  # start of a block -> why no test of this project can run it
     "git clone . /tmp/tutorial": "the test of the page works in a scratch copy of its own",
-    "FROM python:3.11-slim": "needs a container engine and the package index",
-    'pip install "colibri-serve[lm-eval]"': "needs the package index",
+    "FROM python:3.11-slim": "needs a container engine; its command is run with the arguments of the next",
+    "git archive HEAD | docker build": "needs a container engine",
+    'pip install ".[lm-eval]"': "needs the package index",
 }
 
 
@@ -76,11 +80,24 @@ def serve_lines() -> list[tuple[str, str]]:
             command = line.partition("ExecStart=/opt/colibri/.venv/bin/")[2] or line
             if re.match(r"(\w+=.* )?coli serve", command):
                 found.append((block.page, command))
-    return found
+    return [*found, ("operators.md", container_line())]
+
+
+def container_line() -> str:
+    """What runs in the container of the page: its entry point with the arguments of `docker run`."""
+    (entry,) = re.findall(r"^ENTRYPOINT (.*)$", blocks("dockerfile")[0].text, re.MULTILINE)
+    ((key, arguments),) = [
+        found
+        for block in blocks("sh")
+        for found in re.findall(r"docker run .*-e (\w+) .* colibri (.*)", block.text)
+    ]
+    return " ".join([f"{key}=a-key", *json.loads(entry), arguments])
 
 
 def is_run_here(block: Block) -> bool:
     if block.page == "tutorial.md" and block.language in ("console", "diff"):
+        return True
+    if block.language == "sh" and NATIVE_BUILD in block.text:
         return True
     return block.language in ("pycon", "python", "ini") or "coli serve" in block.text or is_curl(block)
 
@@ -148,10 +165,36 @@ def test_serve_commands_start_a_gateway(page, line, monkeypatch):
     options = words[2:]
     if "--model" in options:
         options[options.index("--model") + 1] = str(ROOT / "engine" / "nano" / "model")
-    if "--engine" not in options or "./parrot" in options:
+    if "--engine" not in options:
         options += ["--engine", PARROT]
+    elif "reference" not in options:
+        options[options.index("--engine") + 1] = PARROT
     gateway = Gateway(*options)
     assert gateway.close() == 0
+
+
+def test_every_build_command_builds_the_native_engine_where_the_service_takes_it_from():
+    """Into the directory of the engine tests, where it may be built already."""
+    program = native()
+    if isinstance(program, str):
+        pytest.skip(program)
+    directory = Path(program[0]).parent
+    lines = [line for block in blocks("sh") for line in block.text.splitlines() if NATIVE_BUILD in line]
+    assert len(lines) > 1
+    services = []
+    for line in lines:
+        _, _, place = line.partition(" --directory ")
+        services += [f"--engine {place}/{Path(program[0]).name}"] if place else []
+        command = [sys.executable, *NATIVE_BUILD.split()[1:], "--directory", str(directory)]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=200, check=True)
+        assert done.stdout.strip() == program[0]
+    (unit,) = blocks("ini")
+    assert any(service in unit.text for service in services)
+
+
+def test_container_file_is_the_one_the_page_shows():
+    (shown,) = blocks("dockerfile")
+    assert (ROOT / "docs" / "examples" / "Dockerfile").read_text(encoding="utf-8") == shown.text
 
 
 def test_demo_prints_what_the_first_page_shows():
