@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -36,7 +37,7 @@ class EngineProcess:
             "KV_SLOTS": "4",
         }
         environment |= {"SEED": "1", "OMP_NUM_THREADS": "1", **(settings or {})}
-        self._log = (directory / f"engine-{time.monotonic_ns()}.log").open("w+b")
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 (closed in __exit__)
         self.process = subprocess.Popen(
             [*command, "0"],
             env=environment,
