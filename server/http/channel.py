@@ -12,7 +12,6 @@ import select
 import socket
 import struct
 import threading
-import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -61,7 +60,7 @@ class Channel:
         self._half_closed = False
         self._close_after = False
         self._reset_after = False
-        now = time.monotonic()
+        now = self.shared.clock()
         self._idle_since = now
         self._stalled_since = now
         self._linger_until = self._linger_silence_until = 0.0
@@ -161,7 +160,7 @@ class Channel:
                     self.close(LEFT)
                 return
             if self.phase is Phase.LINGERING:
-                self._linger_silence_until = time.monotonic() + LINGER_SILENCE
+                self._linger_silence_until = self.shared.clock() + LINGER_SILENCE
             else:
                 self._reader.received(data)
             if len(data) < _READ_SIZE or not self._wants_more():
@@ -176,7 +175,7 @@ class Channel:
         with self.lock:
             try:
                 if self._output.drain():
-                    self._stalled_since = time.monotonic()
+                    self._stalled_since = self.shared.clock()
             except Broken:
                 self.break_off_locked(WAS_RESET)
                 return
@@ -282,7 +281,7 @@ class Channel:
             self.break_off_locked(WAS_RESET)
             return 0
         if pending and not pending_before:
-            self._stalled_since = time.monotonic()
+            self._stalled_since = self.shared.clock()
             self._update_interest_locked()
         return pending
 
@@ -311,7 +310,7 @@ class Channel:
         if self._close_after:
             self._part_locked()
             return
-        self._idle_since = time.monotonic()
+        self._idle_since = self.shared.clock()
         if self._reader.behind:
             self.resume_soon_locked()
         else:
@@ -336,7 +335,7 @@ class Channel:
         Closing now could reset the answer away before the client has read it.
         """
         if not self._reset_after:
-            now = time.monotonic()
+            now = self.shared.clock()
             self._linger_until = now + LINGER_SECONDS
             self._linger_silence_until = now + LINGER_SILENCE
             self._reader.forget()

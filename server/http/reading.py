@@ -8,7 +8,6 @@ taken for a request line.
 
 from __future__ import annotations
 
-import time
 from typing import Final, Protocol
 
 from generated import errors
@@ -67,7 +66,7 @@ class RequestReader:
             taken = request.received(data)
             data = data[taken:]
             if self.reading_since is None and not request.untouched:
-                self.reading_since = time.monotonic()
+                self.reading_since = self._shared.clock()
             if request.fault is not None:
                 self._faulty(request, request.fault)
             elif request.head_finished and not request.judged:

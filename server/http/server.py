@@ -10,7 +10,7 @@ import logging
 import socket
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from waitress import wasyncore
@@ -66,14 +66,18 @@ class HttpServer(TcpWSGIServer):  # type: ignore[misc]  # waitress has no types
         application: WsgiApplication,
         config: HttpConfig,
         handlers: Mapping[tuple[str, str], Handler] | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``handlers`` by method and route; ``application`` answers everything else."""
+        """``handlers`` by method and route; ``application`` answers everything else. ``clock``: seconds, by
+        which every deadline is kept.
+        """
         listener = listen(config.host, config.port, limits.LISTEN_BACKLOG)
         self.config = config
-        self.shared = Shared(application, handlers or {}, config)
+        self.shared = Shared(application, handlers or {}, config, clock)
         self.loop = self.shared.loop
         self._channels: set[Channel] = set()
         self._counted_peers: Counter[str] = Counter()
+        self._clock = clock
         self._grace: float | None = None
         self._shutting_until = 0.0
         self._accept_again = 0.0
@@ -104,7 +108,7 @@ class HttpServer(TcpWSGIServer):  # type: ignore[misc]  # waitress has no types
         try:
             while not self._is_done():
                 self.loop.run_once(self._wait)
-                now = time.monotonic()
+                now = self._clock()
                 if self._grace is not None and not self.shared.is_shutting_down:
                     self._begin_shutting_down(now, self._grace)
                 if now >= self._next_look:
@@ -137,7 +141,7 @@ class HttpServer(TcpWSGIServer):  # type: ignore[misc]  # waitress has no types
     def _is_done(self) -> bool:
         if not self.shared.is_shutting_down:
             return False
-        return not self._channels or time.monotonic() > self._shutting_until
+        return not self._channels or self._clock() > self._shutting_until
 
     def _stop_accepting(self) -> None:
         if self.accepting:
@@ -179,7 +183,7 @@ class HttpServer(TcpWSGIServer):  # type: ignore[misc]  # waitress has no types
                 if fault.errno in _NO_DESCRIPTORS:
                     logger.warning("cannot accept connections for a moment: %s", fault.strerror)
                     self.loop.change(self.socket.fileno(), 0)
-                    self._accept_again = time.monotonic() + self._wait
+                    self._accept_again = self._clock() + self._wait
                     return
                 continue  # that one connection is gone already
             self._accepted(sock, address)

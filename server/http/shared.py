@@ -30,14 +30,21 @@ _VISIBLE_ASCII: Final = re.compile(r"[\x21-\x7e]+")
 
 
 class Shared:
-    """See the module docstring. ``handlers`` by method and route; ``application`` has all other routes."""
+    """See the module docstring. ``handlers`` by method and route; ``application`` has all other routes;
+    ``clock`` gives the seconds the deadlines are measured in.
+    """
 
     def __init__(
-        self, application: WsgiApplication, handlers: Mapping[tuple[str, str], Handler], config: HttpConfig
+        self,
+        application: WsgiApplication,
+        handlers: Mapping[tuple[str, str], Handler],
+        config: HttpConfig,
+        clock: Callable[[], float],
     ) -> None:
         self.application = application
         self.handlers = handlers
         self.config = config
+        self.clock = clock
         self.adj = Adjustments(ident=SERVER_NAME, clear_untrusted_proxy_headers=False)
         self.gate = Gate(config)
         self.loop = EventLoop()

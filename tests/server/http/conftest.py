@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -19,7 +20,8 @@ import pytest
 
 from server.http import ENVIRON_KEY, AccessRecord, Exchange, Handler, HttpConfig, HttpServer, Route
 
-PATIENCE = 5.0  # seconds after which something that should happen is a failure
+PATIENCE = 30.0  # seconds after which something that should happen is a failure
+LONGER_THAN_PATIENCE = 600.0
 
 ROUTES = (
     Route("/health", frozenset({"GET"}), needs_key=False),
@@ -164,21 +166,52 @@ class Client:
         return not self._buffer and not select.select([self.socket], [], [], seconds)[0]
 
 
+class Clock:
+    """Seconds that pass when a test says so. As with a real one, no two looks at it show the same."""
+
+    def __init__(self) -> None:
+        self._now = 0.0
+        self._lock = threading.Lock()
+
+    def __call__(self) -> float:
+        return self.advance(1e-9)
+
+    def advance(self, seconds: float) -> float:
+        """The time afterwards."""
+        with self._lock:
+            self._now += seconds
+            return self._now
+
+
 class Site:
     """A running server; ``requests`` is what the application saw, ``exchanges`` those parked by /hold."""
 
-    def __init__(self, config: HttpConfig, handlers: dict[str, Handler] | None = None) -> None:
-        """``handlers`` by the path they answer POST on."""
+    def __init__(
+        self,
+        config: HttpConfig,
+        handlers: dict[str, Handler] | None = None,
+        *,
+        clock: Clock | None = None,
+        only_events: bool = False,
+    ) -> None:
+        """``handlers`` by the path they answer POST on. ``clock``: what its deadlines are kept by, moved by
+        `pass_time`. ``only_events``: the loop waits for events longer than any test does, so that whatever it
+        does in a test is due to one.
+        """
         self.requests: list[tuple[str, str, bytes]] = []
         self.exchanges: queue.Queue[Exchange] = queue.Queue()
         self.records: queue.Queue[AccessRecord] = queue.Queue()
         self.begun = 0
+        self._clock = clock
         self.log_lines: list[str] = []
         self.server = HttpServer(
             self._application,
             dataclasses.replace(config, observer=self),
             {("POST", path): handler for path, handler in (handlers or {}).items()},
+            clock or time.monotonic,
         )
+        if only_events:
+            self.server._wait = LONGER_THAN_PATIENCE
         self.port = int(self.server.effective_port)
         self.thread = threading.Thread(target=self.server.run, name="http-io")
         self.thread.start()
@@ -190,12 +223,55 @@ class Site:
         self.records.put(record)
 
     def stop(self, grace: float = 0.0) -> None:
+        self.server._wait = 0.5
         self.server.shut_down(grace)
         self.thread.join(PATIENCE)
         assert not self.thread.is_alive()
 
     def connect(self, receive_buffer: int | None = None) -> Client:
         return Client(self.port, receive_buffer)
+
+    def settle(self) -> None:
+        """Everything the loop had been told of is done; one that has ended has nothing left to do."""
+        for _ in range(2):  # what is called may call for more, and the deadlines are looked at last of all
+            done = threading.Event()
+            self.server.loop.call_soon(done.set)
+            limit = time.monotonic() + PATIENCE
+            while self.thread.is_alive() and not done.wait(0.01):
+                assert time.monotonic() < limit, "the loop does not go on"
+
+    def pass_time(self, seconds: float) -> None:
+        """Let so much time pass for the server, half a second at least; it has looked at its deadlines."""
+        assert self._clock is not None and seconds >= 0.5
+        self.settle()
+        self._clock.advance(seconds)
+        self.settle()
+
+    @property
+    def reading(self) -> int:
+        """Connections in the middle of a request."""
+        return sum(channel._reader.reading_since is not None for channel in list(self.server._channels))
+
+    @property
+    def quiet(self) -> int:
+        """Connections between two requests."""
+        return sum(channel.is_quiet for channel in list(self.server._channels))
+
+    @contextlib.contextmanager
+    def standing_still(self) -> Iterator[None]:
+        """The loop does nothing meanwhile."""
+        stands, goes_on = threading.Event(), threading.Event()
+
+        def stand_still() -> None:
+            stands.set()
+            goes_on.wait(PATIENCE)
+
+        self.server.loop.call_soon(stand_still)
+        assert stands.wait(PATIENCE)
+        try:
+            yield
+        finally:
+            goes_on.set()
 
     def held(self) -> Exchange:
         """The exchange of the next request to /hold."""
@@ -265,12 +341,25 @@ CONFIG = HttpConfig(
 
 
 @pytest.fixture
+def clock() -> Clock:
+    """Time for one server, see `Site.pass_time`."""
+    return Clock()
+
+
+@pytest.fixture
 def serve() -> Iterator[Callable[..., Site]]:
     """Start a server with some settings changed; stopped after the test."""
     sites: list[Site] = []
 
-    def start(handlers: dict[str, Handler] | None = None, **changes: object) -> Site:
-        site = Site(dataclasses.replace(CONFIG, **changes), handlers)
+    def start(
+        handlers: dict[str, Handler] | None = None,
+        *,
+        clock: Clock | None = None,
+        only_events: bool = False,
+        **changes: object,
+    ) -> Site:
+        config = dataclasses.replace(CONFIG, **changes)
+        site = Site(config, handlers, clock=clock, only_events=only_events)
         sites.append(site)
         return site
 
@@ -282,8 +371,8 @@ def serve() -> Iterator[Callable[..., Site]]:
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[Site]:
-    """A server with ordinary settings, shared by the tests of a module."""
-    running = Site(CONFIG)
+    """A server with ordinary settings that acts on events only, shared by the tests of a module."""
+    running = Site(CONFIG, only_events=True)
     yield running
     running.stop()
 

@@ -234,7 +234,7 @@ def test_slow_reader_gets_everything_in_order(site, request_bytes):
         assert stream.writable
         assert stream.wait_writable(0)
         stream.finish(b"end")
-        reader.join(5)
+        reader.join(30)
         assert bodies == [b"".join(sent) + b"end"]
         client.send(request_bytes())
         assert client.answer("GET").status == 200
