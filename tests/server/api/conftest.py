@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 
 from server.app import build_gateway, create_server
-from server.engines import native_engine
 from server.model import embedded_model, load_model
 from server.settings import resolve
+from tests.engine.engines import native
 from tests.scripted import SCRIPTED_ENGINE, ScriptedEngineFiles
 
 PATIENCE = 15.0  # seconds after which something that must happen is a failure
@@ -215,13 +215,17 @@ def scripted_model(directory: Path, family: str) -> Path:
 
 @pytest.fixture(scope="module")
 def open_gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Gateway]]:
-    """Start a gateway, or take the running one with the same settings; closed after the module."""
+    """Start a gateway, or take the running one with the same settings unless a ``fresh`` one is asked for;
+    closed after the module.
+    """
     if not SCRIPTED_ENGINE.exists():
         pytest.skip("the scripted engine of ../shared is not here")
     running: dict[str, Gateway] = {}
 
-    def start(*, family: str = "glm", environ: dict[str, str] | None = None, **flags: str) -> Gateway:
-        key = json.dumps([family, environ, flags], sort_keys=True)
+    def start(
+        *, family: str = "glm", environ: dict[str, str] | None = None, fresh: bool = False, **flags: str
+    ) -> Gateway:
+        key = f"fresh {len(running)}" if fresh else json.dumps([family, environ, flags], sort_keys=True)
         if key not in running:
             directory = tmp_path_factory.mktemp("gateway")
             given = {"max_tokens": "16", **flags}
@@ -253,9 +257,13 @@ def real_gateway(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Gateway]:
     """A gateway with a real engine on the embedded model, two slots; it serves test-model."""
-    if request.param == "native" and native_engine() is None:
-        pytest.skip("the native engine is not built")
+    engine = request.param
+    if engine == "native":
+        command = native()
+        if isinstance(command, str):
+            pytest.skip(command)
+        (engine,) = command
     directory = tmp_path_factory.mktemp(request.param)
-    gateway = Gateway(directory, embedded_model(), environ={}, engine=request.param, kv_slots="2")
+    gateway = Gateway(directory, embedded_model(), environ={}, engine=engine, kv_slots="2")
     yield gateway
     gateway.close()

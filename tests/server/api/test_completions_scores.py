@@ -244,13 +244,9 @@ def test_b73_the_shape_lm_eval_sends_works(gateway: Any) -> None:
     "engine", [["ERROR 0 BAD_REQUEST"], ["ECHO <id> <n> 0 nan 0 => h"]], ids=["refuses", "silent"]
 )
 def test_wire_5_an_engine_that_never_acknowledges_an_extension_is_a_503_in_bounded_time(
-    tmp_path: Any, open_gateway: Callable[..., Any], fields: Any, expected: Any, engine: list[str]
+    open_gateway: Callable[..., Any], fields: Any, expected: Any, engine: list[str]
 ) -> None:
-    environ = {
-        "COLI_LOGPROBS_ACCEPT_TIMEOUT": "0.2",
-        "TEST_CASE": str(tmp_path),
-    }  # a fresh engine for every case
-    gateway = open_gateway(environ=environ)
+    gateway = open_gateway(environ={"COLI_LOGPROBS_ACCEPT_TIMEOUT": "0.2"}, fresh=True)
     gateway.plan(engine)
     answer = gateway.post("/v1/completions", {"model": "test-model", **fields})
     assert answer.error == expected

@@ -125,48 +125,6 @@ def test_wire_5_acceptance_alone_commits_the_200(gateway: Any) -> None:
         assert response.read().endswith(b"data: [DONE]\n\n")
 
 
-@pytest.mark.parametrize("stream", [True, False])
-@pytest.mark.parametrize("phase", ["prefill", "generating"])
-def test_b22_a_client_that_leaves_is_cancelled_and_the_slot_comes_back(
-    gateway: Any, stream: bool, phase: str
-) -> None:
-    first = (
-        ["@wait CANCEL"] if phase == "prefill" else ["ACCEPT <id> 7", "DATA <id> <n> => x", "@wait CANCEL"]
-    )
-    gateway.plan([*first, "DATA <id> <n> => late", "ERROR <id> CANCELLED"], PLAIN)
-    with contextlib.closing(gateway.connect()) as connection:
-        gateway.send(connection, "/v1/completions", {"model": "test-model", "prompt": "hi", "stream": stream})
-        gateway.eventually(lambda: gateway.submits(), "submitted")
-    answer = gateway.complete()
-    assert answer.json["choices"][0]["text"] == "Héllo"
-    assert len(gateway.records("CANCEL")) == 1
-
-
-def test_b21_a_client_that_leaves_the_queue_is_never_submitted(gateway: Any) -> None:
-    gateway.plan(["ACCEPT <id> 7", "@hold", *PLAIN[1:]])
-    before = gateway.counters()["cancelled"]
-    with contextlib.closing(gateway.connect()) as first:
-        gateway.send(first, "/v1/completions", {"model": "test-model", "prompt": "first"})
-        gateway.eventually(lambda: gateway.submits(), "submitted")
-        with contextlib.closing(gateway.connect()) as second:
-            gateway.send(second, "/v1/completions", {"model": "test-model", "prompt": "second"})
-            gateway.eventually(lambda: gateway.counters()["queued"] == 1, "queued")
-        gateway.eventually(lambda: gateway.counters()["cancelled"] == before + 1, "dropped")
-        gateway.release()
-        assert gateway.read(first).status == 200
-    assert gateway.complete("third").status == 200
-    assert [b"second" in sent for sent in gateway.submits()] == [False, False]
-
-
-def test_b24_a_stalled_engine_is_a_named_500_and_the_slot_is_free(open_gateway: Callable[..., Any]) -> None:
-    gateway = open_gateway(environ={"COLI_ENGINE_STALL_TIMEOUT": "0.6"})
-    gateway.plan(["ACCEPT <id> 7", "DATA <id> <n> => x"])
-    assert gateway.complete().error == (500, None, "engine_error")
-    answer = gateway.complete(stream=True)
-    assert (answer.status, answer.complete, len(answer.events)) == (200, False, 1)
-    gateway.eventually(lambda: gateway.counters()["active"] == 0, "the slot is free")
-
-
 @pytest.mark.parametrize("path", ["/v1/completions", "/v1/chat/completions", "/v1/messages"])
 @pytest.mark.parametrize("stream", [True, False])
 def test_b25_a_full_queue_is_429_with_retry_after_in_the_paths_envelope(
@@ -230,15 +188,6 @@ def test_b06_and_b07_keepalives_come_in_silence_and_change_no_text(hasty: Any) -
     assert texts.count("") >= 4  # several of those that fit, and the last chunk
     assert last == "[DONE]"
     assert [chunk["choices"][0]["finish_reason"] for chunk in chunks] == [None] * (len(chunks) - 1) + ["stop"]
-
-
-def test_b08_keepalives_stop_when_the_engine_stalls(open_gateway: Callable[..., Any]) -> None:
-    environ = {"COLI_KEEPALIVE_SECONDS": "0.05", "COLI_ENGINE_STALL_TIMEOUT": "1.0"}
-    gateway = open_gateway(environ=environ)
-    gateway.plan(["ACCEPT <id> 7", "DATA <id> <n> => a"])
-    answer = gateway.complete(stream=True)
-    assert (answer.complete, answer.events[0]["choices"]) == (False, [choice("a")])
-    assert "[DONE]" not in answer.events
 
 
 def test_b04_no_line_of_a_stream_is_anything_but_data(hasty: Any) -> None:

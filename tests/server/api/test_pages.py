@@ -85,7 +85,7 @@ def test_section_5_health_tells_scheduler_engine_and_telemetry(gateway: Any) -> 
 
 
 def test_section_5_profile_and_experts_show_what_the_engine_said(open_gateway: Callable[..., Any]) -> None:
-    gateway = open_gateway(environ={"FRESH": "engine"})
+    gateway = open_gateway(fresh=True)
     assert gateway.get("/profile").json == {"seq": 0, "turns": []}
     assert gateway.get("/experts").json == {"rows": 0, "cols": 0, "map": "", "hits": "", "seq": 0}
     gateway.plan(TELEMETRY)
@@ -181,7 +181,7 @@ def samples(gateway: Any) -> dict[str, float]:
 
 
 def test_b128_started_is_ok_plus_error_plus_cancelled_plus_refused(open_gateway: Callable[..., Any]) -> None:
-    gateway = open_gateway(environ={"METRICS": "fresh"})
+    gateway = open_gateway(fresh=True)
     gateway.plan(["ACCEPT <id> 7", "DATA <id> <n> => x", "DONE <id> STAT 3 2.5 0 1.0 7 0"],
                  ["ERROR <id> SLOT_BUSY"],
                  ["ACCEPT <id> 7", "@wait CANCEL", "ERROR <id> CANCELLED"])  # fmt: skip
@@ -228,7 +228,7 @@ def test_the_spec_the_routes_and_the_application_agree(gateway: Any) -> None:
 def test_section_13_health_says_restarting_and_requests_wait_for_the_new_engine(
     open_gateway: Callable[..., Any],
 ) -> None:
-    gateway = open_gateway(environ={"RESTART": "fresh"})
+    gateway = open_gateway(fresh=True)
     gateway.plan(["@exit 3"])
     assert gateway.complete().error == (500, None, "engine_error")
     answer = gateway.get("/health")
@@ -239,7 +239,7 @@ def test_section_13_health_says_restarting_and_requests_wait_for_the_new_engine(
 
 
 def test_section_13_without_restart_the_engine_stays_down(open_gateway: Callable[..., Any]) -> None:
-    gateway = open_gateway(no_restart=True, environ={"DOWN": "fresh"})
+    gateway = open_gateway(no_restart=True)
     gateway.plan(["@exit 3"])
     assert gateway.complete().error == (500, None, "engine_error")
     gateway.eventually(lambda: gateway.get("/health").json["status"] == "down", "down")
