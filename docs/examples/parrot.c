@@ -21,6 +21,12 @@ static void send_error(uint64_t id, const char *words) {
     send_bytes(colibri_write_error(out, sizeof out, &error, NULL));
 }
 
+/* A variable of the launch, or what holds without it. */
+static uint64_t setting(const char *name, uint64_t otherwise) {
+    const char *text = getenv(name);
+    return text == NULL ? otherwise : strtoull(text, NULL, 10);
+}
+
 /* One request from ACCEPT to DONE. A real engine decodes here, and looks for STOP and CANCEL between two tokens. */
 static void answer(const colibri_submit *submit) {
     colibri_line words = {submit->prompt.data, submit->prompt.data + submit->prompt.size};
@@ -28,8 +34,16 @@ static void answer(const colibri_submit *submit) {
     colibri_accept accept = {submit->id, count};
     colibri_done done = {submit->id, 0u, 100.0, 0.0, 0.0, true, count, true, 0u};
     colibri_data data;
+    if (submit->slot >= setting(COLIBRI_ENV_KV_SLOTS, 1u)) {
+        send_error(submit->id, COLIBRI_ERROR_BAD_REQUEST);
+        return;
+    }
     if (count == 0u) {
         send_error(submit->id, COLIBRI_ERROR_EMPTY_PROMPT);
+        return;
+    }
+    if (count >= setting(COLIBRI_ENV_CTX, 2048u)) {
+        send_error(submit->id, COLIBRI_ERROR_CONTEXT_EXCEEDED);
         return;
     }
     send_bytes(colibri_write_accept(out, sizeof out, &accept, NULL));
@@ -69,8 +83,8 @@ int main(void) {
             return 1;
         } else if (command.kind == COLIBRI_COMMAND_SUBMIT) {
             answer(&command.as.submit);
-        } else if (command.kind == COLIBRI_COMMAND_CANCEL) {
-            send_error(command.id, COLIBRI_ERROR_NOT_FOUND);
+        } else if (command.kind != COLIBRI_COMMAND_IMAGE) {
+            send_error(command.id, COLIBRI_ERROR_NOT_FOUND); /* STOP and CANCEL: what they name has ended */
         }
         fflush(stdout);
     }

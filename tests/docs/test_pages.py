@@ -25,13 +25,14 @@ from generated.settings import SETTINGS
 
 from ..clients.gateways import Gateway
 from ..engine.engines import native
-from .console import run, run_page, scratch_copy
+from .console import fits, run, run_page, scratch_copy
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "spec" / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 FENCE = re.compile(r"^( *)```([a-z]*)([^\n]*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 PARROT = str(ROOT / "docs" / "examples" / "parrot.py")
 NATIVE_BUILD = "python -m engine.native.build"
+ENGINE_CHECK = "python -m tests.engine.check"
 SHOWN_ONLY = {"text", "mermaid", ""}
 """Languages of blocks that show something and ask for nothing."""
 
@@ -97,7 +98,7 @@ def container_line() -> str:
 def is_run_here(block: Block) -> bool:
     if block.page == "tutorial.md" and block.language in ("console", "diff"):
         return True
-    if block.language == "sh" and NATIVE_BUILD in block.text:
+    if block.language == "sh" and (NATIVE_BUILD in block.text or block.text.startswith(ENGINE_CHECK)):
         return True
     return block.language in ("pycon", "python", "ini") or "coli serve" in block.text or is_curl(block)
 
@@ -195,6 +196,14 @@ def test_every_build_command_builds_the_native_engine_where_the_service_takes_it
 def test_container_file_is_the_one_the_page_shows():
     (shown,) = blocks("dockerfile")
     assert (ROOT / "docs" / "examples" / "Dockerfile").read_text(encoding="utf-8") == shown.text
+
+
+def test_check_of_an_engine_prints_what_the_page_shows():
+    page = (ROOT / "docs" / "engines.md").read_text(encoding="utf-8")
+    ((line, shown),) = re.findall(rf"```sh\n({ENGINE_CHECK} .*)\n```\n\n```text\n(.*?)```", page, re.DOTALL)
+    command = [sys.executable, *line.split()[1:]]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100, check=True)
+    assert fits(shown, done.stdout), done.stdout
 
 
 def test_demo_prints_what_the_first_page_shows():
