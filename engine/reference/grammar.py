@@ -19,6 +19,7 @@ import numpy as np
 from llguidance import LLMatcher, LLParserLimits, LLTokenizer, TokenizerWrapper
 from numpy.typing import NDArray
 
+from engine.reference import schema_numbers
 from engine.reference.gbnf import to_lark
 from engine.reference.kernels import Floats
 from engine.reference.schema_width import widest_row
@@ -38,7 +39,6 @@ begins an item. The library does not count what an ambiguous grammar costs, whic
 MOST_SECONDS = 1.0
 """Of the processor for one mask, or one token: all other requests wait, so one that needs more is ended."""
 _GBNF_RULE = re.compile(r"^[ \t]*[A-Za-z0-9_-]+[ \t]*::=", re.MULTILINE)
-_LARGEST_INTEGER = 2**64 - 1
 _FREE_TOKENS = '%llguidance {"no_forcing": true}\n'
 OPENS_REASONING = "<think>"
 CLOSES_REASONING = "</think>"
@@ -111,14 +111,6 @@ def _fault(matcher: Any) -> str:
     return "" if words.startswith("NoExtension") else words.replace("<non-verbose/>", "").strip()
 
 
-def _integer(digits: str) -> int:
-    """An integer of a schema; GrammarError for one that llguidance would round."""
-    value = int(digits) if len(digits) <= len(str(-_LARGEST_INTEGER)) else _LARGEST_INTEGER + 1
-    if not -(2**63) <= value <= _LARGEST_INTEGER:
-        raise GrammarError(f"the integer {digits[:40]} has more than 64 bits")
-    return value
-
-
 def grammar_source(text: bytes) -> str:
     """The grammar in llguidance's own form; raises GrammarError."""
     try:
@@ -126,9 +118,11 @@ def grammar_source(text: bytes) -> str:
     except UnicodeDecodeError:
         raise GrammarError("the grammar is not UTF-8 text") from None
     try:
-        schema = json.loads(source, parse_int=_integer)
-    except GrammarError:
-        raise
+        schema = schema_numbers.load(source)
+        if isinstance(schema, dict):
+            schema_numbers.check(schema)
+    except schema_numbers.SchemaError as error:
+        raise GrammarError(str(error)) from None
     except ValueError:
         schema = None
     except RecursionError:

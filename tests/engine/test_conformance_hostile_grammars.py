@@ -72,6 +72,9 @@ HOSTILE = {
     "choices behind a text": 'root ::= "x" ("a"'
     + "".join(f' | "{chr(0x4E00 + place)}"' for place in range(9000))
     + ') ("(" root ")")?',
+    "the least integer of 64 bits": '{"const":-9223372036854775808}',
+    "integers far below it": '{"type":"integer","minimum":-1e300,"maximum":-1e299}',
+    "a multiple of many remainders": '{"multipleOf":2147483648}',
     "a number no float holds": '{"const":12345678901234567890123}',
 }
 
@@ -85,6 +88,8 @@ REFUSED = {
         "open groups": "groups nested too deeply",
         "a class of many characters": "the grammar is too large",
         "open objects": "a rule without a name",
+        "integers far below it": "the schema has a bound that is malformed or too large",
+        "a multiple of many remainders": "the schema has a keyword that is not supported",
         "an object of 6000 optional properties": "the schema has a property twice, or too many of them",
     },
     "reference": {
@@ -96,10 +101,13 @@ REFUSED = {
         "open groups": TOO_LARGE,
         "a class of many characters": "line 1: a character class of more than 4096 ranges",
         "open objects": "the JSON Schema is nested too deeply",
+        "the least integer of 64 bits": "the number -9223372036854775808 is too large",
+        "integers far below it": "the number -1e300 is too large",
+        "a multiple of many remainders": "the multiples have too many remainders",
         "an object of 6000 optional properties": (
             "the schema has too many optional properties or choices in one place: over 20000 items"
         ),
-        "a number no float holds": "the integer 12345678901234567890123 has more than 64 bits",
+        "a number no float holds": "the number 12345678901234567890123 is too large",
     },
 }
 """What each engine refuses, and why; it takes all others."""

@@ -183,3 +183,33 @@ def test_a_mask_or_token_that_takes_too_long_ends_the_request(monkeypatch: pytes
         constraint.restrict(LOGITS)
     with pytest.raises(GrammarError, match=r"^the grammar takes too long$"):
         constraint.accept(ord("a"))
+
+
+@pytest.mark.parametrize(
+    ("schema", "reason"),
+    [
+        ('{"enum":["a",{"b":[9007199254740993]}]}', "the constant 9007199254740993 would be rounded"),
+        ('{"const":1e-23}', "the constant 1E-23 would be rounded"),
+        ('{"const":-9223372036854775807}', "the number -9223372036854775807 is too large"),
+        ('{"const":1e-9999999999999999999}', "the number 1e-9999999999999999999 is too small"),
+        ('{"allOf":[{"multipleOf":1009},{"multipleOf":1013}]}', "the multiples have too many remainders"),
+        ('{"multipleOf":0.1234567}', "the multiples have too many remainders"),
+    ],
+)
+def test_numbers_that_the_library_would_not_keep_are_refused(schema: str, reason: str) -> None:
+    with pytest.raises(GrammarError) as found:
+        COMPILER.compile(schema.encode())
+    assert str(found.value) == reason
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        '{"type":"integer","maximum":9223372036854775807}',
+        '{"type":"integer","maximum":9007199254740993,"default":9007199254740993}',
+        '{"anyOf":[{"multipleOf":0.01},{"multipleOf":1000},{"multipleOf":1e9},{"multipleOf":720}]}',
+        '{"enum":[true,0.5,18446744073709550000,{"const":null}]}',
+    ],
+)
+def test_numbers_that_it_keeps_are_taken(schema: str) -> None:
+    COMPILER.compile(schema.encode())

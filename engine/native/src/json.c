@@ -163,7 +163,7 @@ static size_t digits(reader *input) {
 }
 
 static bool read_number(reader *input, json_value *value) {
-    char copy[64];
+    char copy[JSON_NUMBER_BYTES];
     char *const start = input->at;
     size_t whole;
     if (*input->at == '-') {

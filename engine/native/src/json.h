@@ -9,6 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// A number is shorter than this.
+#define JSON_NUMBER_BYTES 64
+
 typedef enum json_kind { JSON_NULL, JSON_BOOLEAN, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSON_OBJECT } json_kind;
 
 typedef struct json_value {

@@ -166,6 +166,61 @@ void json_rules_open(json_rules *parts, rules *to) {
 
 // ---------------------------------------------------------------- literals
 
+#define LONGEST_PLACES 400L // of a plain number; doubles take less
+
+// A number's digits without zeros before and behind them, and where among them the point is.
+typedef struct plain_number {
+    char digits[JSON_NUMBER_BYTES];
+    long count;
+    long point;
+} plain_number;
+
+static void read_plain(plain_number *to, const char *text, size_t size) {
+    char copy[JSON_NUMBER_BYTES];
+    const char *at = copy;
+    bool fraction = false;
+    memcpy(copy, text, size);
+    copy[size] = '\0';
+    memset(to, 0, sizeof *to);
+    for (at += *at == '-' ? 1 : 0; *at != '\0' && *at != 'e' && *at != 'E'; at++) {
+        if (*at == '.') {
+            fraction = true;
+        } else if (to->count != 0 || *at != '0') {
+            to->digits[to->count++] = *at;
+            to->point += fraction ? 0 : 1;
+        } else {
+            to->point -= fraction ? 1 : 0;
+        }
+    }
+    while (to->count != 0 && to->digits[to->count - 1] == '0') {
+        to->count--;
+    }
+    if (*at != '\0') {
+        const long exponent = strtol(at + 1, NULL, 10);
+        to->point += exponent > 0 ? (exponent < 2 * LONGEST_PLACES ? exponent : 2 * LONGEST_PLACES)
+                                  : (exponent > -2 * LONGEST_PLACES ? exponent : -2 * LONGEST_PLACES);
+    }
+}
+
+/* One text for all spellings of a value: no exponent, no zeros that say nothing. All digits count, not the nearest double. */
+static void literal_number(sequence *run, const char *text, size_t size) {
+    plain_number plain;
+    read_plain(&plain, text, size);
+    if (plain.count != 0 && (plain.point > LONGEST_PLACES || plain.point < -LONGEST_PLACES)) {
+        sequence_text(run, text, size);
+        return;
+    }
+    sequence_word(run, *text == '-' ? "-" : "");
+    sequence_word(run, plain.count == 0 || plain.point <= 0 ? "0" : "");
+    for (long place = plain.point < 0 ? plain.point : 0; plain.count != 0 && (place < plain.count || place < plain.point);
+         place++) {
+        if (place == plain.point) {
+            sequence_word(run, ".");
+        }
+        sequence_text(run, place >= 0 && place < plain.count ? &plain.digits[place] : "0", 1);
+    }
+}
+
 static void literal_string(sequence *run, const char *text, size_t size) {
     static const char short_escapes[] = "\b\f\n\r\t";
     sequence_word(run, "\"");
@@ -192,6 +247,7 @@ static void literal_string(sequence *run, const char *text, size_t size) {
 
 void json_rules_literal(sequence *run, const json_value *value) {
     const bool object = value->kind == JSON_OBJECT;
+    bool first = true;
     switch (value->kind) {
     case JSON_NULL:
         sequence_word(run, "null");
@@ -200,7 +256,7 @@ void json_rules_literal(sequence *run, const json_value *value) {
         sequence_word(run, value->truth ? "true" : "false");
         return;
     case JSON_NUMBER:
-        sequence_text(run, value->text, value->size);
+        literal_number(run, value->text, value->size);
         return;
     case JSON_STRING:
         literal_string(run, value->text, value->size);
@@ -211,15 +267,17 @@ void json_rules_literal(sequence *run, const json_value *value) {
         break;
     }
     sequence_word(run, object ? "{" : "[");
-    for (const json_value *item = value->first; item != NULL; item = item->next) {
+    for (const json_value *item = value->first; item != NULL && run->count <= MOST_ELEMENTS; item = item->next) {
+        if (object && json_find(value, item->name, item->name_size) != item) {
+            continue; // given again: the last one counts
+        }
+        sequence_word(run, first ? "" : ",");
+        first = false;
         if (object) {
             literal_string(run, item->name, item->name_size);
             sequence_word(run, ":");
         }
         json_rules_literal(run, item);
-        if (item->next != NULL) {
-            sequence_word(run, ",");
-        }
     }
     sequence_word(run, object ? "}" : "]");
 }

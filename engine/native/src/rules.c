@@ -6,7 +6,6 @@
 #include "base.h"
 #include "utf8.h"
 
-#define MOST_ELEMENTS 2000000u
 #define MOST_RULES 1000000u
 #define TOO_LARGE "the grammar is too large"
 #define LAST_CODE 0x10ffffu

@@ -6,6 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// A larger grammar is refused, and so is a run of more.
+#define MOST_ELEMENTS 2000000u
+
 typedef enum element_kind { ELEMENT_END, ELEMENT_SET, ELEMENT_RULE } element_kind;
 
 typedef struct element {

@@ -1,0 +1,97 @@
+"""The numbers of a JSON Schema that llguidance would not keep, or not survive.
+
+The library computes with floats, and reads some of them as a neighbour: such a constant would come out as
+another number. Its ranges never end at the least integer of 64 bits, and an automaton for a multiple has a
+state for every remainder.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from decimal import Decimal
+from math import isinf, lcm
+from typing import Any, Final
+
+_LARGEST: Final = 2**64 - 1
+_LEAST: Final = -(2.0**63)
+MOST_REMAINDERS: Final = 100_000
+"""An automaton of these is made in about a second."""
+
+
+class SchemaError(ValueError):
+    """The schema holds a number that is refused; the message says which and why."""
+
+
+def _integer(digits: str) -> int:
+    value = int(digits) if len(digits) <= len(str(-_LARGEST)) else _LARGEST + 1
+    if value > _LARGEST or float(value) <= _LEAST:
+        raise SchemaError(f"the number {digits[:40]} is too large")
+    return value
+
+
+def _decimal(text: str) -> Decimal:
+    value = float(text)
+    if isinf(value) or value <= _LEAST:
+        raise SchemaError(f"the number {text[:40]} is too large")
+    try:
+        return Decimal(text)
+    except ArithmeticError:  # an exponent of too many digits
+        raise SchemaError(f"the number {text[:40]} is too small") from None
+
+
+def load(text: str) -> Any:
+    """A JSON text with exact numbers; raises ValueError when it is none, SchemaError for a number too
+    large, RecursionError.
+    """
+    return json.loads(text, parse_int=_integer, parse_float=_decimal)
+
+
+def _within(document: Any) -> Iterator[Any]:
+    waiting = [document]
+    while waiting:
+        value = waiting.pop()
+        yield value
+        if isinstance(value, dict):
+            waiting += value.values()
+        elif isinstance(value, list):
+            waiting += value
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | Decimal) and not isinstance(value, bool)
+
+
+def _read_by_the_library(value: Decimal) -> float:
+    """One operation on two floats, which is exact only while both are."""
+    _, digits, exponent = value.as_tuple()
+    coefficient = float(int("".join(map(str, digits))))
+    power = float(f"1e{abs(int(exponent))}")
+    return coefficient * power if int(exponent) >= 0 else coefficient / power
+
+
+def _is_kept(value: int | Decimal) -> bool:
+    """Whether a constant is the number it was, as it is written here and as the library writes it."""
+    nearest = Decimal(repr(float(value)))
+    if nearest != value:
+        return False
+    return isinstance(value, int) or all(
+        _read_by_the_library(spelling) == abs(float(value)) for spelling in (value, nearest)
+    )
+
+
+def check(schema: dict[str, Any]) -> None:
+    """Raises SchemaError for a constant that would be rounded and for multiples of too many remainders."""
+    remainders = 1
+    for part in _within(schema):
+        if not isinstance(part, dict):
+            continue
+        for value in _within([part.get("const"), part.get("enum")]):
+            if _is_number(value) and not _is_kept(value):
+                raise SchemaError(f"the constant {str(value)[:40]} would be rounded")
+        multiple = part.get("multipleOf")
+        if _is_number(multiple) and multiple > 0:
+            digits = "".join(map(str, Decimal(multiple).as_tuple().digits)).rstrip("0")
+            remainders = lcm(remainders, int(digits[:20]))
+        if remainders > MOST_REMAINDERS:
+            raise SchemaError("the multiples have too many remainders")
