@@ -80,6 +80,7 @@ TARGETS: Final[tuple[Target, ...]] = (
             Output("generated/settings.py", "python/settings.py.j2"),
             Output("generated/launch.py", "python/launch.py.j2"),
             Output("generated/http.py", "python/http.py.j2"),
+            Output("generated/words.py", "python/words.py.j2"),
             Output("generated/errors.py", "python/errors.py.j2"),
             Output("generated/fields.py", "python/fields.py.j2"),
             Output("generated/wire.py", "python/wire.py.j2"),

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Final, NamedTuple
 
 
@@ -21,6 +22,32 @@ class FinishReason(NamedTuple):
 
     openai: str
     anthropic: str
+
+
+class Outcome(StrEnum):
+    """How an answer ended."""
+
+    STOP = "stop"
+    """The model ended its turn. (spec: http.finish_reasons.stop)"""
+    SEQUENCE = "sequence"
+    """A stop sequence matched. (spec: http.finish_reasons.sequence)"""
+    LENGTH = "length"
+    """The token limit ended the answer. (spec: http.finish_reasons.length)"""
+    TOOL_CALLS = "tool_calls"
+    """The answer calls tools. (spec: http.finish_reasons.tool_calls)"""
+
+
+class HealthStatus(StrEnum):
+    """The ``status`` of GET /health."""
+
+    OK = "ok"
+    """Requests are served. (spec: http.health_statuses.ok)"""
+    STARTING = "starting"
+    """The engine has not said READY yet. (spec: http.health_statuses.starting)"""
+    RESTARTING = "restarting"
+    """The engine died and is being replaced. (spec: http.health_statuses.restarting)"""
+    DOWN = "down"
+    """The engine is gone and stays so. (spec: http.health_statuses.down)"""
 
 
 class Route(NamedTuple):
@@ -126,20 +153,18 @@ CORS_EXPOSE: Final[tuple[str, ...]] = (
 CORS_MAX_AGE: Final = 600
 """Seconds a browser may keep the answer to a preflight."""
 
-FINISH_REASONS: Final[Mapping[str, FinishReason]] = {
-    "stop": FinishReason("stop", "end_turn"),
-    "sequence": FinishReason("stop", "stop_sequence"),
-    "length": FinishReason("length", "max_tokens"),
-    "tool_calls": FinishReason("tool_calls", "tool_use"),
+FINISH_REASONS: Final[Mapping[Outcome, FinishReason]] = {
+    Outcome.STOP: FinishReason("stop", "end_turn"),
+    Outcome.SEQUENCE: FinishReason("stop", "stop_sequence"),
+    Outcome.LENGTH: FinishReason("length", "max_tokens"),
+    Outcome.TOOL_CALLS: FinishReason("tool_calls", "tool_use"),
 }
-"""How an answer ended, by outcome: ``stop``, the model ended its turn; ``sequence``, a stop sequence matched;
-``length``, the token limit ended the answer; ``tool_calls``, the answer calls tools.
-"""
+"""The words of both dialects by outcome."""
 
-HEALTH_STATUSES: Final[Mapping[str, int]] = {
-    "ok": 200,
-    "starting": 503,
-    "restarting": 503,
-    "down": 503,
+HEALTH_STATUSES: Final[Mapping[HealthStatus, int]] = {
+    HealthStatus.OK: 200,
+    HealthStatus.STARTING: 503,
+    HealthStatus.RESTARTING: 503,
+    HealthStatus.DOWN: 503,
 }
 """HTTP status of GET /health by its word."""

@@ -22,7 +22,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.utils import floatToGoString
 
 from server.http.accesslog import CANCELLED, ERROR, OK, REFUSED, AccessRecord
-from server.scheduler import Counters
+from server.scheduler import TOTALS, Counters
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 OUTCOMES: Final = (OK, ERROR, CANCELLED, REFUSED)
@@ -169,7 +169,7 @@ def _snapshot(counters: Counters, engine: EngineState) -> Iterator[Metric]:
     totals = CounterMetricFamily(
         "colibri_admissions", "What became of requests for a slot.", labels=("result",)
     )
-    for result in ("admitted", "completed", "rejected", "timed_out", "cancelled"):
+    for result in TOTALS:
         totals.add_metric((result,), getattr(counters, result))
     yield totals
     yield CounterMetricFamily("colibri_engine_restarts", "Engines started again.", value=engine.restarts)

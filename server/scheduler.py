@@ -87,6 +87,10 @@ class Counters:
     cancelled: int
 
 
+TOTALS: Final = ("admitted", "completed", "rejected", "timed_out", "cancelled")
+"""The counters that only ever grow: what became of requests for a slot."""
+
+
 class SchedulerCore:
     """The admission rules as a pure state machine.
 

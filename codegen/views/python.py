@@ -17,6 +17,7 @@ from codegen.views.python_errors import errors_view
 from codegen.views.python_fields import fields_view
 from codegen.views.python_frames import commands_view, frames_view
 from codegen.views.python_wire import wire_view
+from codegen.views.python_words import words_view
 
 View = dict[str, Any]
 
@@ -41,6 +42,7 @@ def build(model: Model) -> dict[str, View | str]:
         "generated/settings.py": _settings(model),
         "generated/launch.py": _launch(model),
         "generated/http.py": _http(model),
+        "generated/words.py": words_view(model),
         "generated/errors.py": errors_view(model),
         "generated/fields.py": fields_view(model),
         "generated/wire.py": wire_view(model),
@@ -139,10 +141,7 @@ def _state_events(table: StateTable) -> list[View]:
         for name in named
         if name not in own
     ]
-    return received + [
-        {"constant": names.macro(event.name), "name": event.name, "doc": item_doc(event)}
-        for event in table.events
-    ]
+    return received + [_member(event) for event in table.events]
 
 
 def _families(model: Model) -> View:
@@ -215,12 +214,13 @@ def _launch(model: Model) -> View:
     }
 
 
+def _member(item: Item) -> View:
+    """A member of an enum of words."""
+    return {"constant": names.macro(item.name), "name": item.name, "doc": item_doc(item)}
+
+
 def _http(model: Model) -> View:
     http = model.http
-    outcomes = "; ".join(
-        f"``{reason.name}``, {reason.doc[0].lower()}{reason.doc[1:].rstrip('.')}"
-        for reason in http.finish_reasons
-    )
     return {
         "order": http.order,
         "routes": [
@@ -253,11 +253,8 @@ def _http(model: Model) -> View:
         "cors_expose": http.cors_expose,
         "cors_max_age": http.cors_max_age,
         "finish_reasons": [
-            {"name": reason.name, "openai": reason.openai, "anthropic": reason.anthropic}
+            {**_member(reason), "openai": reason.openai, "anthropic": reason.anthropic}
             for reason in http.finish_reasons
         ],
-        "finish_doc": f"How an answer ended, by outcome: {outcomes}.",
-        "health_statuses": [
-            {"name": status.name, "status": status.status} for status in http.health_statuses
-        ],
+        "health_statuses": [{**_member(status), "status": status.status} for status in http.health_statuses],
     }

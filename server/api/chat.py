@@ -6,6 +6,7 @@ import time
 
 from generated import http
 from generated.frames import Done
+from generated.words import CHAT_COMPLETION_OBJECT
 from server.api.admission import holding_slot, wait_ms, when_admitted
 from server.api.answers import Usage, usage_of
 from server.api.chat_scores import content_texts
@@ -103,7 +104,7 @@ class Chat:
         exchange.note(prompt_tokens=usage.prompt, completion_tokens=usage.completion)
         head = {
             "id": new_id(http.CHAT_COMPLETION_ID),
-            "object": "chat.completion",
+            "object": CHAT_COMPLETION_OBJECT,
             "created": int(time.time()),
             "model": self._gateway.model.id,
         }

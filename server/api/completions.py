@@ -15,6 +15,7 @@ from typing import Any
 from generated import errors, families, http, limits
 from generated.errors import ApiError
 from generated.frames import Done
+from generated.words import COMPLETION_OBJECT
 from server.api import prompts
 from server.api.admission import holding_slot, wait_ms, when_admitted
 from server.api.answers import Usage, usage_of
@@ -141,7 +142,7 @@ class _Run:
         self._echo: bool = bool(options.logprobs) and values["echo"]
         self._head: dict[str, Any] = {
             "id": new_id(http.COMPLETION_ID),
-            "object": "text_completion",
+            "object": COMPLETION_OBJECT,
             "created": int(time.time()),
             "model": gateway.model.id,
         }
@@ -209,7 +210,8 @@ class _Run:
 
     def _choice(self, run: Gathered, done: Done, index: int) -> _Choice:
         text = "".join(piece.text for piece in run.pieces() if isinstance(piece, ContentDelta))
-        reason = run.pipeline.finish_reason if self.options.max_tokens else "length"
+        outcome = run.pipeline.finish_reason if self.options.max_tokens else http.Outcome.LENGTH
+        reason = http.FINISH_REASONS[outcome].openai
         if not self.options.logprobs:
             choice = {"index": index, "text": text, "logprobs": None, "finish_reason": reason}
             return _Choice([compact_json(choice)], usage_of(done))
@@ -279,7 +281,7 @@ class CompletionEvents:
 
     def closing(self, usage: Usage, pipeline: Pipeline) -> bytes:
         """The reason, the totals if they were asked for, and the end mark."""
-        last = event(self._chunk("", pipeline.finish_reason))
+        last = event(self._chunk("", http.FINISH_REASONS[pipeline.finish_reason].openai))
         if self._include_usage:
             last += event({**self._head, "choices": [], "usage": usage.openai()})
         return last + DONE

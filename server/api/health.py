@@ -24,7 +24,7 @@ class Health:
     def show(self, exchange: Exchange) -> None:
         """GET /health: 200 while requests are served, 503 otherwise."""
         engine = self._gateway.engine.health()
-        status = engine.status.value
+        status = engine.status
         body: dict[str, Any] = {"status": status}
         if exchange.authorized:
             body |= self._details()

@@ -6,6 +6,7 @@ from typing import Any
 
 from generated import http
 from generated.frames import Done
+from generated.words import ANTHROPIC_ANSWER_ROLE, ANTHROPIC_ANSWER_TYPE
 from server.api.admission import wait_ms, when_admitted
 from server.api.answers import Usage, usage_of
 from server.api.checks import Order, Values, field_environment, require_model, wanted_slot
@@ -179,9 +180,8 @@ class _MessageRequest:
 
     def stop_sequence(self, pipeline: Pipeline) -> str | None:
         """Which of the client's own sequences ended the answer."""
-        return (
-            pipeline.stop_sequence if answer_outcome(pipeline, self.stop.from_client) == "sequence" else None
-        )
+        outcome = answer_outcome(pipeline, self.stop.from_client)
+        return pipeline.stop_sequence if outcome is http.Outcome.SEQUENCE else None
 
     def message(self, run: Gathered, usage: Usage, model: str) -> list[bytes]:
         """The JSON answer, in pieces."""
@@ -191,8 +191,8 @@ class _MessageRequest:
         outcome = answer_outcome(run.pipeline, self.stop.from_client)
         head = {
             "id": new_id(http.ANTHROPIC_MESSAGE_ID),
-            "type": "message",
-            "role": "assistant",
+            "type": ANTHROPIC_ANSWER_TYPE,
+            "role": ANTHROPIC_ANSWER_ROLE,
             "model": model,
         }
         end = {

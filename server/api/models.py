@@ -8,6 +8,7 @@ from typing import Any
 from flask import request
 
 from generated import errors
+from generated.words import MODEL_LIST_OBJECT, MODEL_OBJECT
 from server.api.gateway import Gateway
 from server.api.views import JSON_HEADERS
 from server.http.exchange import Exchange
@@ -30,7 +31,7 @@ class Models:
             model = self._anthropic_shape()
             body = {"data": [model], "has_more": False, "first_id": model["id"], "last_id": model["id"]}
         else:
-            body = {"object": "list", "data": [self._openai_shape()]}
+            body = {"object": MODEL_LIST_OBJECT, "data": [self._openai_shape()]}
         exchange.respond(200, JSON_HEADERS, compact_json(body))
 
     def single(self, exchange: Exchange, id: str) -> None:
@@ -47,7 +48,7 @@ class Models:
     def _openai_shape(self) -> dict[str, Any]:
         return {
             "id": self._model.id,
-            "object": "model",
+            "object": MODEL_OBJECT,
             "created": self._model.created,
             "owned_by": "colibri",
             "context_length": self._model.context_length,

@@ -28,7 +28,7 @@ The answer, streaming and not::
     events.opening()  events.piece(p)  events.keepalive(visible)  events.closing(outcome, usage)    # bytes
     answer = Answer(tools=tool_use.active, call_id=TOOL_CALL_ID);  answer.add(p)
     chat_message(answer)                                            # choices[0].message
-    outcome = answer_outcome(pipeline, stop.from_client)            # key of generated.http.FINISH_REASONS
+    outcome = answer_outcome(pipeline, stop.from_client)            # STOP, SEQUENCE, LENGTH or TOOL_CALLS
 
 POST /v1/messages and count_tokens, hooks in the order of the endpoint table::
 

@@ -8,6 +8,7 @@ from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
 from generated.http import IdForm
+from generated.words import ANSWER_MESSAGE_ROLE, TOOL_CALL_TYPE
 from server.ids import new_id
 from server.sse import compact_json
 from server.strict_json import without_lone_surrogates
@@ -69,14 +70,18 @@ class Answer:
 
 def chat_message(answer: Answer) -> dict[str, Any]:
     """`choices[].message`; the optional keys are absent when empty."""
-    message: dict[str, Any] = {"role": "assistant", "content": answer.content_or_null, "refusal": None}
+    message: dict[str, Any] = {
+        "role": ANSWER_MESSAGE_ROLE,
+        "content": answer.content_or_null,
+        "refusal": None,
+    }
     if answer.reasoning:
         message["reasoning_content"] = answer.reasoning
     if answer.calls:
         message["tool_calls"] = [
             {
                 "id": call.identifier,
-                "type": "function",
+                "type": TOOL_CALL_TYPE,
                 "function": {"name": call.name, "arguments": call.arguments},
             }
             for call in answer.calls

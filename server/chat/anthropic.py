@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from generated import errors, families, limits
+from generated.words import AnthropicMessageRole, AnthropicThinkingType, AnthropicToolChoiceType
 from server.chat.conversation import without_changing_lines
 from server.chat.messages import Message, ReplayedCall, plain_text
 from server.chat.policy import ThinkingMode, resolve_thinking
@@ -19,17 +20,21 @@ from server.chat.tools import DeclaredTools, ToolDeclaration, ToolUse, offered_t
 
 ERROR_PREFIX = "Error: "
 """Begins the text of a tool result that the client marked as an error."""
-_THINKING_ON: Mapping[str, bool] = {"enabled": True, "adaptive": True, "disabled": False}
-_CHOICES = ("auto", "any", "none", "tool")
+_THINKING_ON: Mapping[str, bool] = {
+    AnthropicThinkingType.ENABLED: True,
+    AnthropicThinkingType.ADAPTIVE: True,
+    AnthropicThinkingType.DISABLED: False,
+}
+_CHOICES = tuple(AnthropicToolChoiceType)
 _BLOCKS: Mapping[str, tuple[str, ...]] = {
-    "system": ("text",),
-    "user": ("text", "tool_result"),
-    "assistant": ("text", "thinking", "redacted_thinking", "tool_use"),
+    AnthropicMessageRole.SYSTEM: ("text",),
+    AnthropicMessageRole.USER: ("text", "tool_result"),
+    AnthropicMessageRole.ASSISTANT: ("text", "thinking", "redacted_thinking", "tool_use"),
 }
 _HOLDERS: Mapping[str, str] = {
-    "system": "a system message",
-    "user": "a user message",
-    "assistant": "an assistant message",
+    AnthropicMessageRole.SYSTEM: "a system message",
+    AnthropicMessageRole.USER: "a user message",
+    AnthropicMessageRole.ASSISTANT: "an assistant message",
 }
 _TEXT_BLOCKS = ("text",)
 
@@ -56,11 +61,10 @@ def read_system(value: object) -> str:
 
     Lines that a client changes on every request are left out, so that the prompt's beginning stays the same.
     """
-    return (
-        ""
-        if value is None
-        else "".join(map(without_changing_lines, _texts(value, "system", _HOLDERS["system"])))
-    )
+    if value is None:
+        return ""
+    texts = _texts(value, "system", _HOLDERS[AnthropicMessageRole.SYSTEM])
+    return "".join(map(without_changing_lines, texts))
 
 
 def with_system(system: str, messages: Sequence[Message]) -> tuple[Message, ...]:
@@ -108,11 +112,11 @@ def _read_turns(entry: object, path: str) -> list[Message]:
         _checked_block(block, f"{path}.{index}", _BLOCKS[role], _HOLDERS[role])
         for index, block in enumerate(content)
     ]
-    if role == "user":
+    if role == AnthropicMessageRole.USER:
         return _user_turns(blocks)
     texts = [_text(block, where) for block, where in blocks if block["type"] == "text"]
     text = "".join(texts)
-    if role == "system":
+    if role == AnthropicMessageRole.SYSTEM:
         kept = "".join(map(without_changing_lines, texts))
         return [Message("system", kept)] if kept == text or kept.strip() else []
     thought = "".join(_thought(block, where) for block, where in blocks if block["type"] == "thinking")
@@ -223,18 +227,21 @@ def choose_anthropic_tools(declared: DeclaredTools, choice: object, family: fami
         raise errors.invalid_value(
             param="tool_choice", message=f"tool_choice must be an object of the type {', '.join(_CHOICES)}."
         )
-    if kind == "none":
+    if kind == AnthropicToolChoiceType.NONE:
         return ToolUse()
     if choice is not None and not declared.tools:
         raise errors.invalid_value(param="tool_choice", message="tool_choice needs declared tools.")
     offered, must = declared.tools, None
-    if isinstance(choice, dict) and kind == "tool":
+    if isinstance(choice, dict) and kind == AnthropicToolChoiceType.TOOL:
         offered = tuple(tool for tool in declared.tools if tool.name == choice.get("name"))[:1]
         if not offered:
             raise errors.invalid_value(
                 param="tool_choice.name", message="tool_choice must name one of the declared tools."
             )
-    required: Mapping[object, Literal["any", "named"]] = {"any": "any", "tool": "named"}
+    required: Mapping[object, Literal["any", "named"]] = {
+        AnthropicToolChoiceType.ANY: "any",
+        AnthropicToolChoiceType.TOOL: "named",
+    }
     must = required.get(kind)
     return offered_to(ToolUse(offered, must), family)
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from generated.http import ANTHROPIC_TOOL_CALL_ID, FINISH_REASONS
+from generated.http import ANTHROPIC_TOOL_CALL_ID, FINISH_REASONS, Outcome
+from generated.words import ANTHROPIC_ANSWER_ROLE, ANTHROPIC_ANSWER_TYPE, AnthropicEventType
 from server.chat.answer import sent_arguments, thinking_signature
 from server.ids import new_id
 from server.sse import EventFrame, event, hole
 from server.text import ContentDelta, Piece, ReasoningDelta, ToolCall
 
-PING = event({"type": "ping"}, "ping")
+PING = event({"type": AnthropicEventType.PING}, AnthropicEventType.PING)
 
 
 class MessageEvents:
@@ -54,15 +55,15 @@ class MessageEvents:
         """On acceptance: message_start with the prompt's token count."""
         message: dict[str, Any] = {
             "id": self._identifier,
-            "type": "message",
-            "role": "assistant",
+            "type": ANTHROPIC_ANSWER_TYPE,
+            "role": ANTHROPIC_ANSWER_ROLE,
             "model": self._model,
             "content": [],
             "stop_reason": None,
             "stop_sequence": None,
             "usage": {"input_tokens": input_tokens, "output_tokens": 0},
         }
-        return _named({"type": "message_start", "message": message})
+        return _named({"type": AnthropicEventType.MESSAGE_START, "message": message})
 
     def piece(self, piece: Piece) -> bytes:
         """One piece of the pipeline; `b""` when it has no event yet."""
@@ -78,18 +79,19 @@ class MessageEvents:
         """A ping."""
         return PING
 
-    def closing(self, outcome: str, stop_sequence: str | None, output_tokens: int) -> bytes:
+    def closing(self, outcome: Outcome, stop_sequence: str | None, output_tokens: int) -> bytes:
         """The end of the open block, message_delta and message_stop.
 
-        `outcome`: key of FINISH_REASONS; `stop_sequence`: reported only for the outcome `sequence`.
+        `stop_sequence`: reported only for the outcome `sequence`.
         """
         end = self._before_answer() + self._close()
         delta = {
             "stop_reason": FINISH_REASONS[outcome].anthropic,
-            "stop_sequence": stop_sequence if outcome == "sequence" else None,
+            "stop_sequence": stop_sequence if outcome == Outcome.SEQUENCE else None,
         }
-        end += _named({"type": "message_delta", "delta": delta, "usage": {"output_tokens": output_tokens}})
-        return end + _named({"type": "message_stop"})
+        usage = {"output_tokens": output_tokens}
+        end += _named({"type": AnthropicEventType.MESSAGE_DELTA, "delta": delta, "usage": usage})
+        return end + _named({"type": AnthropicEventType.MESSAGE_STOP})
 
     def _think(self, text: str) -> bytes:
         opened = b""
@@ -156,16 +158,17 @@ class MessageEvents:
         return signed + self._stop()
 
     def _start(self, block: dict[str, Any]) -> bytes:
-        return _named({"type": "content_block_start", "index": self._index, "content_block": block})
+        kind = AnthropicEventType.CONTENT_BLOCK_START
+        return _named({"type": kind, "index": self._index, "content_block": block})
 
     def _delta(self, delta: dict[str, Any]) -> bytes:
         return _named(self._delta_value(delta))
 
     def _delta_value(self, delta: dict[str, Any]) -> dict[str, Any]:
-        return {"type": "content_block_delta", "index": self._index, "delta": delta}
+        return {"type": AnthropicEventType.CONTENT_BLOCK_DELTA, "index": self._index, "delta": delta}
 
     def _stop(self) -> bytes:
-        stopped = _named({"type": "content_block_stop", "index": self._index})
+        stopped = _named({"type": AnthropicEventType.CONTENT_BLOCK_STOP, "index": self._index})
         self._index += 1
         return stopped
 

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from generated.http import FINISH_REASONS, TOOL_CALL_ID
+from generated.http import FINISH_REASONS, TOOL_CALL_ID, Outcome
+from generated.words import CHAT_COMPLETION_CHUNK_OBJECT, CHAT_DELTA_ROLE, TOOL_CALL_DELTA_TYPE
 from server.chat.answer import sent_arguments
 from server.ids import new_id
 from server.sse import DONE, EventFrame, event, hole
 from server.text import ContentDelta, Piece, ReasoningDelta, ToolCall
-
-OBJECT = "chat.completion.chunk"
 
 
 class ChatEvents:
@@ -26,7 +25,12 @@ class ChatEvents:
 
     def __init__(self, *, identifier: str, created: int, model: str, include_usage: bool) -> None:
         """`created`: Unix time in whole seconds."""
-        self._frame = {"id": identifier, "object": OBJECT, "created": created, "model": model}
+        self._frame = {
+            "id": identifier,
+            "object": CHAT_COMPLETION_CHUNK_OBJECT,
+            "created": created,
+            "model": model,
+        }
         self._include_usage = include_usage
         self._calls = 0
         self.content_frame = self._frame_of("content")
@@ -34,7 +38,7 @@ class ChatEvents:
 
     def opening(self) -> bytes:
         """On acceptance: the role."""
-        return event(self._chunk({"role": "assistant", "content": ""}))
+        return event(self._chunk({"role": CHAT_DELTA_ROLE, "content": ""}))
 
     def piece(self, piece: Piece) -> bytes:
         """One piece of the pipeline; `b""` for a piece that has no event."""
@@ -58,8 +62,8 @@ class ChatEvents:
         """Something to write when there is nothing to say; invisible unless the operator wants a dot."""
         return self.reasoning("." if visible else "")
 
-    def closing(self, outcome: str, usage: dict[str, Any]) -> bytes:
-        """The finish, the usage when it was asked for, and the end mark. `outcome`: key of FINISH_REASONS."""
+    def closing(self, outcome: Outcome, usage: dict[str, Any]) -> bytes:
+        """The finish, the usage when it was asked for, and the end mark."""
         end = event(self._chunk({}, FINISH_REASONS[outcome].openai))
         if self._include_usage:
             end += event({**self._frame, "choices": [], "usage": usage})
@@ -69,7 +73,7 @@ class ChatEvents:
         delta = {
             "index": self._calls,
             "id": new_id(TOOL_CALL_ID),
-            "type": "function",
+            "type": TOOL_CALL_DELTA_TYPE,
             "function": {"name": call.name, "arguments": sent_arguments(call)},
         }
         self._calls += 1

@@ -13,17 +13,18 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from generated import errors
+from generated.words import ContentPartType, MessageRole
 from server.strict_json import is_too_deep, without_lone_surrogates
 
 Role = Literal["system", "user", "assistant", "tool"]
 _ROLES: Mapping[str, Role] = {
-    "system": "system",
-    "developer": "system",
-    "user": "user",
-    "assistant": "assistant",
-    "tool": "tool",
+    MessageRole.SYSTEM: "system",
+    MessageRole.DEVELOPER: "system",
+    MessageRole.USER: "user",
+    MessageRole.ASSISTANT: "assistant",
+    MessageRole.TOOL: "tool",
 }
-_TEXT_PARTS = ("text", "input_text")
+_TEXT_PARTS = tuple(ContentPartType)
 _REASONING_FIELDS = ("reasoning_content", "reasoning")
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from generated import families
+from generated.http import Outcome
 from server.chat.tools import ToolUse
 from server.text import Pipeline, Thinking
 
@@ -68,11 +69,11 @@ def chat_pipeline(stop: StopPolicy, thinking: ThinkingMode, tools: ToolUse, salv
     )
 
 
-def answer_outcome(pipeline: Pipeline, stops_from_client: bool) -> str:
-    """How the answer ended, a key of `generated.http.FINISH_REASONS`; ask after `pipeline.finish`.
+def answer_outcome(pipeline: Pipeline, stops_from_client: bool) -> Outcome:
+    """How the answer ended; ask after `pipeline.finish`.
 
     A sequence of the family's own ends a turn like the model itself does.
     """
-    if pipeline.finish_reason == "stop" and pipeline.stopped and stops_from_client:
-        return "sequence"
+    if pipeline.finish_reason is Outcome.STOP and pipeline.stopped and stops_from_client:
+        return Outcome.SEQUENCE
     return pipeline.finish_reason

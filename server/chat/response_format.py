@@ -9,6 +9,7 @@ import json
 from typing import Any
 
 from generated import errors, families, limits
+from generated.words import ResponseFormatType
 
 _PARAM = "response_format"
 _ANY_OBJECT = {"type": "object"}
@@ -23,11 +24,11 @@ def read_response_format(value: object) -> bytes:
     kind = value.get("type") if isinstance(value, dict) else None
     if not isinstance(value, dict) or not isinstance(kind, str):
         raise errors.invalid_value(param=_PARAM, message="response_format must be an object with a type.")
-    if kind == "text":
+    if kind == ResponseFormatType.TEXT:
         return b""
-    if kind == "json_object":
+    if kind == ResponseFormatType.JSON_OBJECT:
         return _checked(_json(_ANY_OBJECT))
-    if kind == "json_schema":
+    if kind == ResponseFormatType.JSON_SCHEMA:
         wrapper = value.get("json_schema")
         schema = wrapper.get("schema") if isinstance(wrapper, dict) else None
         if not isinstance(schema, dict):
@@ -37,15 +38,16 @@ def read_response_format(value: object) -> bytes:
         if _holds_nul(schema):
             raise _nul()
         return _checked(_json(schema))
-    if kind == "gbnf":
+    if kind == ResponseFormatType.GBNF:
         grammar = value.get("grammar")
         if not isinstance(grammar, str) or not grammar.strip():
             raise errors.invalid_value(param=_PARAM, message="grammar must be GBNF text.")
         if _NUL in grammar:
             raise _nul()
         return _checked(grammar)
+    *kinds, last = ResponseFormatType
     raise errors.unsupported_value(
-        param=_PARAM, message="The type of response_format must be text, json_object, json_schema or gbnf."
+        param=_PARAM, message=f"The type of response_format must be {', '.join(kinds)} or {last}."
     )
 
 

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from generated import errors, families
+from generated.words import NAMED_TOOL_CHOICE_TYPE, TOOL_TYPE, ToolChoiceWord
 from server.text import ToolSignature
 
-_WORDS = ("none", "auto", "required")
+_WORDS = tuple(ToolChoiceWord)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class ToolDeclaration:
             function["description"] = self.description
         if self.parameters is not None:
             function["parameters"] = self.parameters
-        return {"type": "function", "function": function}
+        return {"type": TOOL_TYPE, "function": function}
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +112,12 @@ def choose_tools(declared: DeclaredTools, choice: object, family: families.Famil
             param="tool_choice",
             message=f"tool_choice must be one of {', '.join(_WORDS)}, or name a declared tool.",
         )
-    if choice == "none":
+    if choice == ToolChoiceWord.NONE:
         return ToolUse()
     if choice is not None and not declared.tools:
         raise errors.invalid_value(param="tool_choice", message="tool_choice needs declared tools.")
     if isinstance(choice, (str, type(None))):
-        use = ToolUse(declared.tools, "any" if choice == "required" else None)
+        use = ToolUse(declared.tools, "any" if choice == ToolChoiceWord.REQUIRED else None)
     else:
         use = ToolUse((_named(declared, choice),), "named")
     return offered_to(use, family)
@@ -133,7 +134,7 @@ def offered_to(use: ToolUse, family: families.Family) -> ToolUse:
 
 def _named(declared: DeclaredTools, choice: object) -> ToolDeclaration:
     name: object = None
-    if isinstance(choice, dict) and choice.get("type", "function") == "function":
+    if isinstance(choice, dict) and choice.get("type", NAMED_TOOL_CHOICE_TYPE) == NAMED_TOOL_CHOICE_TYPE:
         function = choice.get("function", choice)
         name = function.get("name") if isinstance(function, dict) else None
     tool = next((tool for tool in declared.tools if tool.name == name), None)

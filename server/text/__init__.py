@@ -12,7 +12,7 @@
             ...  # send STOP once, ignore later DATA
     for piece in pipeline.finish(length_limited=done.length_limited):
         ...
-    pipeline.finish_reason  # "stop" | "length" | "tool_calls"
+    pipeline.finish_reason  # Outcome.STOP, LENGTH or TOOL_CALLS
     pipeline.stop_sequence  # which stop matched, or None (Anthropic's stop_sequence)
 
 * Raw completions: `Pipeline(stops=..., ignore_leading_stop=flag)`; everything arrives as `ContentDelta`.
@@ -27,13 +27,12 @@ from __future__ import annotations
 
 from server.text.arguments import ToolSignature
 from server.text.pieces import ContentDelta, Piece, ReasoningDelta, StopMatched, ToolCall
-from server.text.pipeline import FinishReason, Pipeline, Thinking
+from server.text.pipeline import Pipeline, Thinking
 from server.text.records import RecordSpans
 from server.text.utf8 import Utf8Decoder
 
 __all__ = [
     "ContentDelta",
-    "FinishReason",
     "Piece",
     "Pipeline",
     "ReasoningDelta",

@@ -15,8 +15,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
-from typing import Literal
 
+from generated.http import Outcome
 from server.text.arguments import ToolSignature
 from server.text.pieces import ContentDelta, Piece, StopMatched
 from server.text.places import NOWHERE, Stages, Step
@@ -24,9 +24,6 @@ from server.text.reasoning import ReasoningSplitter
 from server.text.stop import StopFilter
 from server.text.tools import ToolSplitter
 from server.text.utf8 import Utf8Decoder
-
-FinishReason = Literal["stop", "length", "tool_calls"]
-
 
 _NO_STEPS: dict[bytes | str, Step] = {}
 """While bytes of a character are held, a byte alone means something else."""
@@ -110,17 +107,17 @@ class Pipeline:
         return self._tools.calls if self._tools is not None else 0
 
     @property
-    def finish_reason(self) -> FinishReason:
-        """OpenAI's word for why the text ended; final after `finish`.
+    def finish_reason(self) -> Outcome:
+        """Why the text ended; final after `finish`. Whose stop sequence matched is not told here.
 
         `length` when the limit cut a call short; otherwise `tool_calls` when there was one, `length` when
         length-limited, `stop` in every other case. A matched stop sequence is no length limit.
         """
         if self._cut_in_call:
-            return "length"
+            return Outcome.LENGTH
         if self.calls:
-            return "tool_calls"
-        return "length" if self._length_limited else "stop"
+            return Outcome.TOOL_CALLS
+        return Outcome.LENGTH if self._length_limited else Outcome.STOP
 
     def feed(self, data: bytes) -> list[Piece]:
         """The pieces that `data` settles; often none, when it completes no character or could begin a

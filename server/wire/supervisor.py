@@ -18,10 +18,10 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
 from generated import errors
+from generated.http import HealthStatus
 from server.scheduler import Availability
 from server.wire.channel import Channel
 from server.wire.connection import Connection, Deadlines
@@ -48,15 +48,6 @@ EXIT_PATIENCE: Final = (
 BACKOFF_GROWTH: Final = 2.0
 
 
-class EngineStatus(StrEnum):
-    """The ``status`` of GET /health (http.md section 5)."""
-
-    STARTING = "starting"
-    OK = "ok"
-    RESTARTING = "restarting"
-    DOWN = "down"
-
-
 @dataclass(frozen=True)
 class EngineTimeouts:
     """Seconds; each is a setting of the spec.
@@ -79,7 +70,7 @@ class EngineTimeouts:
 class EngineHealth:
     """What /health says about the engine. ``pid`` is None and ``uptime_seconds`` 0 while none is running."""
 
-    status: EngineStatus
+    status: HealthStatus
     pid: int | None
     restarts: int
     uptime_seconds: float
@@ -114,7 +105,7 @@ class Supervisor:
         self._lock = threading.Lock()
         self._channel: Channel | None = None
         self._process: EngineProcess | None = None
-        self._status = EngineStatus.STARTING
+        self._status = HealthStatus.STARTING
         self._restarts = 0
         self._unreported: str | None = None  # why an idle engine died, until a request or a new engine comes
         self._closing = threading.Event()
@@ -197,7 +188,7 @@ class Supervisor:
                 if not self._restart:
                     log.error("the engine is not restarted, as asked for")
                     return
-                self._status = EngineStatus.RESTARTING
+                self._status = HealthStatus.RESTARTING
                 pause = self._timeouts.backoff_first if was_ready else pause
                 log.info("the engine is restarted in %g s", pause)
                 self._sleep(pause)
@@ -207,7 +198,7 @@ class Supervisor:
             log.exception("the supervision of the engine failed")
         finally:
             with self._lock:
-                self._status = EngineStatus.DOWN
+                self._status = HealthStatus.DOWN
                 self._restart = False  # nobody is left to do it
                 if self._unreported is None:
                     self._announce_absence()
@@ -261,7 +252,7 @@ class Supervisor:
 
     def _became_ready(self) -> None:
         with self._lock:
-            self._status = EngineStatus.OK
+            self._status = HealthStatus.OK
             self._start_error = None
             self._unreported = None
             self._on_availability(Availability.READY)
@@ -273,8 +264,8 @@ class Supervisor:
         Called before its failures are delivered, so that a released slot admits nobody to it.
         """
         with self._lock:
-            was_ok = self._status is EngineStatus.OK
-            self._status = EngineStatus.RESTARTING if self._restart else EngineStatus.DOWN
+            was_ok = self._status is HealthStatus.OK
+            self._status = HealthStatus.RESTARTING if self._restart else HealthStatus.DOWN
             idle = was_ok and not event.reported and not self._closing.is_set()
             self._unreported = event.reason if idle else None
             if not idle:

@@ -9,15 +9,17 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from generated.errors import ApiError
+from generated.http import HealthStatus
 from server.scheduler import Availability
 from server.wire.process import EngineStartError
 from server.wire.requests import Collector, RequestCancelled
-from server.wire.supervisor import EngineStatus
+from tests.scripted import SCRIPTED_ENGINE
 
 READY, PAUSED, DOWN = Availability.READY, Availability.PAUSED, Availability.DOWN
 FAILED = ("failure", 500, "engine_error")
@@ -32,26 +34,39 @@ def kill(bench: Any) -> int:
     return pid
 
 
+def held_second_life(started: Path, goes_on: Path) -> tuple[str, ...]:
+    """The scripted engine, which from its second life on waits for the file ``goes_on`` before it is ready."""
+    lines = [
+        "import os, sys, time",
+        f"while os.path.exists({str(started)!r}) and not os.path.exists({str(goes_on)!r}): time.sleep(0.01)",
+        f"open({str(started)!r}, 'w').close()",
+        f"os.execv(sys.executable, [sys.executable, {str(SCRIPTED_ENGINE)!r}, '0'])",
+    ]
+    return sys.executable, "-c", "\n".join(lines)
+
+
 def test_a_healthy_engine(bench: Any) -> None:
     health = bench.client.health()
-    assert (health.status, health.restarts) == (EngineStatus.OK, 0)
+    assert (health.status, health.restarts) == (HealthStatus.OK, 0)
     assert health.pid == bench.records("START")[-1]["pid"]
     assert 0 <= health.uptime_seconds < 60
     assert bench.availability == [PAUSED, READY]
 
 
 def test_the_death_of_an_idle_engine_is_told_to_the_first_request_that_meets_it(
-    open_bench: Callable[..., Any], new_sink: Any, make_submission: Any
+    open_bench: Callable[..., Any], tmp_path: Path
 ) -> None:
     """A dead engine is a named 500, never a hang; those after it wait for the restart, in the scheduler."""
-    bench = open_bench(backoff_first=0.5, backoff_last=0.5)
+    goes_on = tmp_path / "goes on"
+    bench = open_bench(argv=held_second_life(tmp_path / "started", goes_on), ready=60.0)
     kill(bench)
     assert bench.availability == [PAUSED, READY], "the scheduler goes on admitting until somebody was told"
-    assert bench.client.health().status == EngineStatus.RESTARTING
+    assert bench.client.health().status == HealthStatus.RESTARTING
     first = bench.run()
     assert (first.outcome, first.cause) == (FAILED, "the engine died: the engine closed its stdout")
     assert bench.availability == [PAUSED, READY, PAUSED]
     assert bench.run().outcome == UNAVAILABLE
+    goes_on.touch()
     bench.assert_serves()
     assert bench.availability == [PAUSED, READY, PAUSED, READY]
 
@@ -66,7 +81,7 @@ def test_no_restart_leaves_a_dead_engine_dead(open_bench: Callable[..., Any]) ->
     bench = open_bench(restart=False)
     kill(bench)
     bench.eventually(lambda: not bench.client._supervisor._thread.is_alive(), "supervision ends")
-    assert bench.client.health().status == EngineStatus.DOWN
+    assert bench.client.health().status == HealthStatus.DOWN
     assert bench.run().outcome == FAILED
     assert bench.run().outcome == UNAVAILABLE
     assert bench.availability == [PAUSED, READY, DOWN]
@@ -171,7 +186,7 @@ def test_shutting_down_an_idle_engine_leaves_nothing_behind(bench: Any) -> None:
     bench.client.shut_down()
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
-    assert bench.client.health().status == EngineStatus.DOWN
+    assert bench.client.health().status == HealthStatus.DOWN
     assert bench.availability[-1] is DOWN
     assert threading.active_count() == threads - 1
     assert len(os.listdir("/proc/self/fd")) < descriptors
