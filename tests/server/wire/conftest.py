@@ -130,38 +130,39 @@ class Bench:
         family: str = "glm",
         restart: bool = True,
         on_availability: Callable[[Availability], None] | None = None,
+        argv: Sequence[str] = (sys.executable, str(SCRIPTED_ENGINE), "0"),
         **timeouts: float,
     ) -> None:
         self.directory = directory
         self._files = ScriptedEngineFiles(directory)
         self.availability: list[Availability] = []
         self._seq = 0
+        self._plan: dict[str, Any] = {}
         environment = {**os.environ, **self._files.environment}
         self.client = EngineClient(
-            EngineLaunch((sys.executable, str(SCRIPTED_ENGINE), "0"), environment),
+            EngineLaunch(argv, environment),
             dataclasses.replace(TIMEOUTS, **timeouts),
             family=FAMILIES[family],
             restart=restart,
             on_availability=on_availability or self.availability.append,
         )
 
-    def plan(self, *scripts: list[str], release: int = 0) -> None:
-        """One script per SUBMIT; the engine's own default afterwards. ``release`` lets go of ``@hold``."""
-        if not release:
-            self._seq += 1
-            self._scripts = scripts
-        plan: dict[str, Any] = {"seq": self._seq, "release": release}
-        if self._scripts:
-            plan["script"] = list(self._scripts)
-        self._files.plan(plan)
+    def plan(self, *scripts: list[str]) -> None:
+        """One script per SUBMIT; the engine's own default afterwards."""
+        self._begin({"script": list(scripts)} if scripts else {})
 
     def plan_by_prompt(self, scripts: dict[str, list[str]]) -> None:
         """One script for every prompt that contains the text."""
+        self._begin({"match": list(scripts.items())})
+
+    def _begin(self, plan: dict[str, Any]) -> None:
         self._seq += 1
-        self._files.plan({"seq": self._seq, "match": list(scripts.items())})
+        self._plan = plan
+        self.release(0)
 
     def release(self, count: int = 1) -> None:
-        self.plan(release=count)
+        """Let go of ``@hold``."""
+        self._files.plan({"seq": self._seq, "release": count, **self._plan})
 
     def records(self, *kinds: str) -> list[dict[str, Any]]:
         """What the engine logged, over all its lives."""

@@ -96,13 +96,17 @@ def test_a_fault_of_the_stream(
 
 
 @pytest.mark.parametrize("phase", PHASES)
-@pytest.mark.parametrize("stop_signal", [signal.SIGKILL, signal.SIGSTOP])
+@pytest.mark.parametrize(
+    ("stop_signal", "cause"),
+    [(signal.SIGKILL, "the engine closed its stdout"), (signal.SIGSTOP, f"no frame for {STALL:g} s")],
+)
 def test_an_engine_that_is_killed_or_stopped(
     open_bench: Callable[..., Any],
     new_sink: Any,
     make_submission: Any,
     phase: str,
     stop_signal: signal.Signals,
+    cause: str,
 ) -> None:
     bench = open_bench(stall=STALL) if stop_signal is signal.SIGSTOP else open_bench()
     before, names, text = PHASES[phase]
@@ -115,7 +119,7 @@ def test_an_engine_that_is_killed_or_stopped(
     os.kill(pid, stop_signal)
     assert sink.wait().outcome == ("failure", 500, "engine_error")
     assert list(dict.fromkeys(sink.names)) == [*names, "failure"]
-    assert sink.cause in ("the engine closed its stdout", f"no frame for {STALL:g} s")
+    assert sink.cause == cause
     bench.assert_serves()
     assert bench.client.health().pid != pid
     with pytest.raises(ProcessLookupError):
@@ -284,12 +288,13 @@ def test_a_request_that_waits_for_a_slot_outlives_the_engine(
     scheduler = Scheduler(capacity=1, max_queue=1, queue_timeout=30)
     bench = open_bench(on_availability=scheduler.set_availability)
     bench.plan_by_prompt(
-        {"first": [ACCEPT, "@sleep 0.1", *FAULTS[fault][0]], "second": ["DATA <id> <n> => ok", *REST[1:]]}
+        {"first": [ACCEPT, "@hold", *FAULTS[fault][0]], "second": ["DATA <id> <n> => ok", *REST[1:]]}
     )
     holder, waiter = scheduler.enter(), scheduler.enter()
     first, second = new_sink(lambda name: holder.release() if name == "failure" else None), new_sink()
     bench.client.submit(make_submission(b"first", slot=holder.wait()), first)
     assert scheduler.counters().queued == 1
+    bench.release()
     bench.client.submit(make_submission(b"second", slot=waiter.wait()), second)
     assert first.wait().outcome == ("failure", 500, "engine_error")
     assert (second.wait().outcome, second.text) == (("done", 9), b"ok")

@@ -35,7 +35,7 @@ def kill(bench: Any) -> int:
 
 
 def held_second_life(started: Path, goes_on: Path) -> tuple[str, ...]:
-    """The scripted engine, which from its second life on waits for the file ``goes_on`` before it is ready."""
+    """The scripted engine, which waits for the file ``goes_on`` before it is ready, but in its first life."""
     lines = [
         "import os, sys, time",
         f"while os.path.exists({str(started)!r}) and not os.path.exists({str(goes_on)!r}): time.sleep(0.01)",
