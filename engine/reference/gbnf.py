@@ -24,13 +24,16 @@ _TOKEN: Final = re.compile(
       | (?P<line>\n+)
       | (?P<name>[A-Za-z0-9_-]+)
       | (?P<defines>::=)
-      | (?P<literal>"(?:[^"\\\n]|\\.)*")
+      | (?P<literal>"(?:[^"\\]|\\.)*")
       | (?P<class>\[\^?(?:[^\]\\]|\\.)*\])
       | (?P<repeat>[*+?]|\{[ \t]*[0-9]{1,6}[ \t]*(?:,[ \t]*(?:[0-9]{1,6}[ \t]*)?)?\})
       | (?P<mark>[|().])
     """,
     re.VERBOSE | re.DOTALL,
 )
+"""A line end in a literal stands for itself: whoever writes a grammar in a string of a program has one where
+a backslash and an n were meant.
+"""
 _CHARACTER: Final = re.compile(
     r"""\\(?:x(?P<x>[0-9a-fA-F]{2})|u(?P<u>[0-9a-fA-F]{4})|U(?P<U>[0-9a-fA-F]{8})|(?P<plain>[nrt\\"\[\]^-]))
       | (?P<itself>[^\\])""",

@@ -54,6 +54,7 @@ def allows(grammar: str) -> Callable[[str], bool]:
         ('root ::= "a" root root | "b" | "(" root ")" root', ["b", "abb", "aabbb", "(ab(b)b)b"], ["ab"]),
         ("root ::= [\\x7f] \"\\x7f\" root?", ["\x7f\x7f"], ["\x7f"]),
         ('root ::= "\x7f\\x7f\u2028"', ["\x7f\x7f\u2028"], ["\x7f"]),
+        ('root ::= "(\n" root ")" | "x\n"', ["x\n", "(\nx\n)"], ["x", "(x)"]),
         ("root ::= [c-fa-db-e\\u0062] [^a-cb-e]", ["af", "fg", "c "], ["gf", "ad"]),
         ('root ::= "(" root? ")" | root "!"', ["()", "(())!", "(()!!)"], ["(", "!", ")("]),
         ('root ::= x | "ab" root\nx ::= "a" x "b" | "a" | "ab"', ["a", "aab", "aabb", "aba"], ["b", "abb"]),
