@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import pytest
 
 from generated import errors, limits
-from server.api.body import read_object
+from server.api.body import BEYOND, MOST_DIGITS, read_object
 
 
 def refusal(data: bytes) -> errors.ApiError:
@@ -29,8 +31,14 @@ def refusal(data: bytes) -> errors.ApiError:
         (b"null", "not an object"),
         (b'{"a":NaN}', "NaN"),
         (b'{"a":-Infinity}', "-Infinity"),
-        (b'{"a":1e400}', "out of range"),
-        (b'{"a":' + b"1" * 5000 + b"}", "too many digits"),
+        (b'{"a":[1e400]}', "out of range"),
+        (b'{"a":{"b":[[-1e400]]}}', "out of range"),
+        (b'{"a":[' + b"1" * 5000 + b"]}", "out of range"),
+        (b'{"a":{"b":-' + b"1" * 5000 + b"}}", "out of range"),
+        (b"1e400", "out of range"),
+        (b"[1e400]", "out of range"),
+        (b'{"a":1e400,"b":Infinity}', "Infinity is not JSON"),
+        (b'{"a":1e400,}', "property name"),
         (b'\xef\xbb\xbf{"a":1}', "BOM"),
     ],
 )
@@ -83,5 +91,17 @@ def test_a_string_without_an_end_is_read_once_however_many_quotes_are_in_it() ->
     assert "Unterminated string" in refusal(data).message
 
 
-def test_section_6_integers_are_exact_at_any_accepted_length() -> None:
+def test_section_6_integers_are_exact_up_to_the_length_that_python_writes() -> None:
     assert read_object(b'{"a":' + b"9" * 400 + b"}")["a"] == int("9" * 400)
+    longest = b"-" + b"9" * MOST_DIGITS
+    assert read_object(b'{"a":[' + longest + b"]}") == {"a": [int(longest)]}
+    assert MOST_DIGITS == 4300 and len(str(BEYOND)) == MOST_DIGITS
+
+
+def test_section_6_a_number_out_of_range_is_for_its_field_to_refuse() -> None:
+    digits = b"1" * (MOST_DIGITS + 1)
+    data = b'{"a":1e400,"b":-1e400,"c":' + digits + b',"d":-' + digits + b',"e":[1.5,7,{"f":"1e400"}]}'
+    expected = {"a": inf, "b": -inf, "c": BEYOND, "d": -BEYOND, "e": [1.5, 7, {"f": "1e400"}]}
+    assert read_object(data) == expected
+    padded = data[:-1] + b',"g":"' + b"x" * 100_000 + b'"}'  # larger than what is decoded in one go
+    assert read_object(padded) == {**expected, "g": "x" * 100_000}
