@@ -154,7 +154,9 @@ def test_section_5_openapi_is_the_generated_document_and_docs_needs_nothing_from
     assert not re.search(r"""(?:src|href)\s*=\s*["']?(?:https?:)?//|@import|\burl\(""", text)
 
 
-@pytest.mark.parametrize("path", ["/health", "/v1/models", "/profile", "/experts", "/openapi.json", "/nowhere"])
+@pytest.mark.parametrize(
+    "path", ["/health", "/v1/models", "/profile", "/experts", "/openapi.json", "/nowhere"]
+)
 def test_section_1_json_is_compact(gateway: Any, path: str) -> None:
     body = gateway.get(path).body.decode("utf-8")
     assert body == json.dumps(json.loads(body), separators=(",", ":"), ensure_ascii=False)
