@@ -112,14 +112,14 @@ def _inconsistent(model: Model) -> Iterator[Problem]:
     for group, name in ((model.commands, "command_line_bytes"), (model.frames, "frame_line_bytes")):
         limit = limits.get(name)
         for message in group:
-            length = longest_header(message, model)
+            length = longest_header(message)
             if limit is not None and length is not None and length > limit.value:
                 yield Problem(
                     message, f"its header may have {length} bytes, {name} is {limit.value}", other=limit
                 )
 
 
-def longest_header(message: Message, model: Model) -> int | None:
+def longest_header(message: Message) -> int | None:
     """Bytes of the longest header a writer can make, the terminator included; None when free words are in
     it.
     """

@@ -54,11 +54,6 @@ class Plan:
     writes: Mapping[str, str]
     removals: tuple[str, ...]
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether everything on disk is current."""
-        return not self.writes and not self.removals
-
 
 def make_plan(root: Path, products: Products, findings: Findings) -> Plan:
     """Compare ``products`` with the disk under ``root``.

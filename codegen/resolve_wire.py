@@ -186,7 +186,7 @@ def _message(
         advisory=flag_of(tree, "advisory"),
         no_effect=flag_of(tree, "no_effect"),
         asked_by=_asked_by(scope, tree, item),
-        examples=tuple(_examples(scope, tree, item)),
+        examples=tuple(_examples(tree)),
     )
 
 
@@ -375,7 +375,7 @@ def _value_rules(
             )
 
 
-def _examples(scope: Scope, tree: Tree, item: str) -> Iterator[Example]:
+def _examples(tree: Tree) -> Iterator[Example]:
     for node in as_items(tree.get("examples")):
         inner = as_tree(node)
         gives, fault = inner.get("gives"), inner.get("fault")

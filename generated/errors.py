@@ -876,12 +876,11 @@ def join_wire_error(
     *,
     ids: bool,
     prompt_param: str,
-    to_cancel: bool = False,
-) -> ApiError | None:
+) -> ApiError:
     """What the client of a request gets when the engine ended it with an ERROR of these words (wire.md section 4).
 
     ``ids`` says that its prompt was token ids, ``prompt_param`` names the field a complaint about the prompt is put
-    down to, ``to_cancel`` that we had sent CANCEL for it. None: nobody is there to be told.
+    down to. Not for a request that was sent CANCEL: whatever ends it, nobody is there to be told.
     """
     name, numbers = _recognise(words)
     if name == "CONTEXT_EXCEEDED" and "used" in numbers:
@@ -911,8 +910,6 @@ def join_wire_error(
         return engine_error()
     if name == "NOT_FOUND":
         return engine_error()
-    if name == "CANCELLED" and to_cancel:
-        return None
     if name == "CANCELLED":
         return engine_error()
     if name == "QUEUE_FULL":

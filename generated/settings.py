@@ -575,12 +575,3 @@ SETTINGS: Final[Mapping[str, Setting]] = {
     ),
 }
 """Every setting by name, in the order of the spec."""
-
-
-def from_environment(environ: Mapping[str, str]) -> dict[str, Value]:
-    """The settings that ``environ`` sets, by name. Raises ValueError with one line at the first value that cannot be read."""
-    return {
-        setting.name: setting.parse(environ[setting.env])
-        for setting in SETTINGS.values()
-        if setting.env is not None and setting.env in environ
-    }

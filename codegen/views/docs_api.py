@@ -9,7 +9,7 @@ from .markdown import anchor, meaning, table
 def tables(model: Model) -> dict[str, str]:
     """Everything generated on docs/api.md, by marker name."""
     return {
-        "endpoints": "\n".join(_endpoint(endpoint, model) for endpoint in model.endpoints),
+        "endpoints": "\n".join(_endpoint(endpoint) for endpoint in model.endpoints),
         "api-errors": _errors(model),
         "settings": _settings(model),
         "families": _families(model),
@@ -30,7 +30,7 @@ def tables(model: Model) -> dict[str, str]:
     }
 
 
-def _endpoint(endpoint: Endpoint, model: Model) -> str:
+def _endpoint(endpoint: Endpoint) -> str:
     lines = [f"### {endpoint.method} {endpoint.route}", "", anchor(endpoint.path) + meaning(endpoint), ""]
     if endpoint.fields:
         rows = [

@@ -128,7 +128,7 @@ def _body(endpoint: Endpoint) -> dict[str, Any]:
 
 
 def _responses(endpoint: Endpoint, model: Model) -> dict[str, Any]:
-    answers: dict[str, Any] = {"200": _answer(endpoint, model)}
+    answers: dict[str, Any] = {"200": _answer(endpoint)}
     if endpoint.route == "/health":
         for status in sorted({item.status for item in model.http.health_statuses} - {200}):
             answers[str(status)] = {"description": "Not ready.", "content": _json(endpoint.answer)}
@@ -142,7 +142,7 @@ def _responses(endpoint: Endpoint, model: Model) -> dict[str, Any]:
     return answers
 
 
-def _answer(endpoint: Endpoint, model: Model) -> dict[str, Any]:
+def _answer(endpoint: Endpoint) -> dict[str, Any]:
     media = MEDIA_TYPES.get(endpoint.answer)
     if media is not None:
         content: dict[str, Any] = {media: {"schema": {"type": "string"}}}

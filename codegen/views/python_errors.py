@@ -111,17 +111,24 @@ def _wire_code(code: WireError) -> View:
     }
 
 
-_CONDITIONS = {"always": "", "ids": " and ids", "to_cancel": " and to_cancel", "otherwise": ""}
+_CONDITIONS = {"always": "", "ids": " and ids", "otherwise": ""}
+
+ANSWER_TO_CANCEL = "to_cancel"
+"""Condition of a join that the function has no case for: the request table ends a cancelled request."""
 
 
 def _joins(code: WireError, by_name: dict[str, ApiError]) -> list[View]:
-    """Conditions in order, each with the expression of its answer."""
+    """Conditions in order, each with the expression of its answer.
+
+    Raises ValueError for an error of which nobody is told although its request was not cancelled.
+    """
     found = []
     for join in code.http:
-        condition = f"name == {python_literal(code.name)}{_CONDITIONS[join.condition]}"
-        if join.error is None:
-            found.append({"condition": condition, "answer": "None"})
+        if join.condition == ANSWER_TO_CANCEL:
             continue
+        if join.error is None:
+            raise ValueError(f"{code.path}: a request that was not cancelled must be told of its end")
+        condition = f"name == {python_literal(code.name)}{_CONDITIONS[join.condition]}"
         error = by_name[join.error]
         if error.placeholders:
             found += _measured(code, error, condition)

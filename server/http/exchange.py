@@ -312,7 +312,7 @@ class ResponseStream:
             raise ClientGone
         return in_time
 
-    def finish(self, data: bytes = b"", *, outcome: str | None = None) -> None:
+    def finish(self, data: bytes = b"") -> None:
         """Send the last bytes and end the answer properly; a no-op on a closed stream."""
         with self._lock:
             if self.closed:
@@ -320,7 +320,7 @@ class ResponseStream:
             last = self._framed(data) if data else self._take_head()
             if self._chunked and not self._bodiless:
                 last += LAST_CHUNK
-            self._exchange.complete(outcome)  # before it is sent: see Channel.respond
+            self._exchange.complete(None)  # before it is sent: see Channel.respond
             if last:
                 self._channel.send_locked(last)
             self._channel.end_locked(self._exchange, keep_alive=self._keep_alive)

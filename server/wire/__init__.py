@@ -44,13 +44,5 @@ Exactly one terminal call is made per submission, always, and nothing follows it
 KV slot then and not before: release it there. Only where there is no engine to submit to does the terminal
 call come from within ``submit`` itself.
 
-The blocking form, for JSON answers and batches, wakes once per buffer::
-
-    collector = Collector()
-    handle = client.submit(submission, collector)
-    for event in collector.events():  # Accepted, Echoes, Pieces, Tools, Finished
-        ...  # an ApiError or RequestCancelled is raised here
-    outcome = collector.result()  # or everything at the end: done, prompt_tokens, echoes, data, tools
-
 Scheduling stays outside: ``with scheduler.enter(pinned) as slot:`` around it, in that order.
 """

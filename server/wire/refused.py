@@ -24,5 +24,4 @@ def refusal(words: Sequence[str], submission: Submission) -> errors.ApiError:
         return errors.invalid_value(
             param=GRAMMAR_PARAM, message="The engine cannot enforce this grammar or JSON schema."
         )
-    error = errors.join_wire_error(words, ids=submission.ids, prompt_param=submission.prompt_param)
-    return errors.engine_error() if error is None else error
+    return errors.join_wire_error(words, ids=submission.ids, prompt_param=submission.prompt_param)

@@ -120,19 +120,13 @@ def test_the_join(words: str, name: str, expected: tuple[str, int, str | None, l
     code, status, param, numbers = expected
     assert errors.wire_code(words.split()) == name
     error = errors.join_wire_error(words.split(), ids=False, prompt_param="messages")
-    assert error is not None
     assert (error.code, error.status, error.param) == (code, status, param)
     assert [word.strip(",.") for word in error.message.split() if word.strip(",.").isdigit()] == numbers
 
 
 def test_bad_request_blames_the_ids_of_a_request_of_ids() -> None:
     error = errors.join_wire_error(["BAD_REQUEST"], ids=True, prompt_param="prompt[1]")
-    assert error is not None
     assert (error.status, error.code, error.param) == (400, "invalid_value", "prompt[1]")
-
-
-def test_nobody_is_told_about_an_answer_to_our_cancel() -> None:
-    assert errors.join_wire_error(["CANCELLED"], ids=False, prompt_param="prompt", to_cancel=True) is None
 
 
 @settings(max_examples=200, deadline=None)
@@ -140,6 +134,5 @@ def test_nobody_is_told_about_an_answer_to_our_cancel() -> None:
 def test_no_word_of_the_wire_reaches_a_message(words: list[str]) -> None:
     """Only numbers of known patterns do."""
     error = errors.join_wire_error(words, ids=False, prompt_param="prompt")
-    assert error is not None
     known = {kind_error().message for kind_error in (errors.engine_error, errors.engine_unavailable)}
     assert error.message in known or errors.wire_code(words) in {"CONTEXT_EXCEEDED", "EMPTY_PROMPT"}

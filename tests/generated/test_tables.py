@@ -62,20 +62,6 @@ def test_a_bad_setting_is_one_line_that_names_it(name: str, text: str, says: str
     assert str(caught.value) == says
 
 
-def test_settings_from_the_environment() -> None:
-    environ = {
-        "COLI_API_KEY": "k",
-        "COLI_KEEPALIVE_SECONDS": "2.5",
-        "COLI_ALLOWED_HOSTS": "a,b",
-        "HOME": "/x",
-    }
-    assert settings.from_environment(environ) == {
-        "api_key": "k", "keepalive": 2.5, "allowed_host": ("a", "b")
-    }  # fmt: skip
-    with pytest.raises(ValueError, match="COLI_MAX_CONNECTIONS"):
-        settings.from_environment({"COLI_MAX_CONNECTIONS": "many"})
-
-
 def test_every_default_is_in_its_own_range() -> None:
     for setting in settings.SETTINGS.values():
         if isinstance(setting.default, int | float) and not isinstance(setting.default, bool):

@@ -51,7 +51,7 @@ def test_a_file_the_manifest_never_listed_stays_and_is_told(tmp_path: Path) -> N
     (tmp_path / "generated/mine.py").write_text("")
     findings = Findings()
     plan = make_plan(tmp_path, Products({"generated/a.py": ""}), findings)
-    assert plan.is_empty
+    assert (dict(plan.writes), plan.removals) == ({}, ())
     assert [(f.rule, f.location.file) for f in findings] == [("output.stranger", "generated/mine.py")]
 
 

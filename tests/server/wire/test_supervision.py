@@ -14,11 +14,9 @@ from typing import Any
 
 import pytest
 
-from generated.errors import ApiError
 from generated.http import HealthStatus
 from server.scheduler import Availability
 from server.wire.process import EngineStartError
-from server.wire.requests import Collector, RequestCancelled
 from tests.scripted import SCRIPTED_ENGINE
 
 READY, PAUSED, DOWN = Availability.READY, Availability.PAUSED, Availability.DOWN
@@ -341,40 +339,3 @@ def test_many_requests_at_once_are_never_mixed_up(bench: Any, new_sink: Any, mak
         thread.join(10)
     for marker, sink in zip(markers, sinks, strict=True):
         assert (sink.wait().outcome, sink.text) == (("done", 50), marker * 50)
-
-
-def test_the_collector_gives_everything_or_raises(bench: Any, make_submission: Any) -> None:
-    bench.plan(
-        [
-            "ACCEPT <id> 7",
-            "ECHO <id> <n> 0 nan 0 => h",
-            "TOOL <id> 0",
-            "",
-            "DATA <id> <n> => a",
-            "DATA <id> <n> => b",
-            "DONE <id> STAT 2 2.5 0 1.0 7 1",
-        ],
-        ["DATA <id> <n> => a", "DONE <id> STAT 1 2.5 0 1.0 5 0"],
-        ["ACCEPT <id> 7", "ERROR <id> CONTEXT_EXCEEDED 10 5"],
-        ["@wait CANCEL", "ERROR <id> CANCELLED"],
-    )
-    collector = Collector()
-    bench.client.submit(make_submission(), collector)
-    outcome = collector.result()
-    assert (outcome.prompt_tokens, outcome.done.completion_tokens) == (7, 2)
-    assert [frame.payload for frame in outcome.data] == [b"a", b"b"]
-    assert [frame.payload for frame in outcome.echoes] == [b"h"]
-    assert [frame.payload for frame in outcome.tools] == [b""]
-    collector = Collector()
-    bench.client.submit(make_submission(), collector)
-    assert collector.result().prompt_tokens == 5, "an engine without ACCEPT tells it in DONE"
-    collector = Collector()
-    bench.client.submit(make_submission(), collector)
-    with pytest.raises(ApiError) as caught:
-        collector.result()
-    assert caught.value.name == "context_length_exceeded"
-    collector = Collector()
-    bench.client.submit(make_submission(), collector).cancel()
-    with pytest.raises(RequestCancelled):
-        collector.result()
-    assert collector.take(timeout=0.0) == []
