@@ -28,16 +28,16 @@ from server.serving import serve
 from server.settings import SettingError, Settings, resolve
 from server.wire.process import EngineStartError
 
-EXAMPLE = """\b
+EXAMPLE = f"""\b
 Example, with the embedded model:
   coli serve --port 8000
   curl http://127.0.0.1:8000/v1/chat/completions \\
     -H 'Content-Type: application/json' \\
-    -d '{"model": "nano", "temperature": 0, "messages": [{"role": "user", "content": "what is 2 + 2?"}]}'
+    -d '{{"model": "nano", "temperature": 0, "messages": [{{"role": "user", "content": "what is 2 + 2?"}}]}}'
 
 \b
 A model of your own, for the machines of your network:
-  COLI_API_KEY="$KEY" coli serve --model ~/models/glm --model-id glm \\
+  {SETTINGS["api_key"].env}="$KEY" coli serve --model ~/models/glm --model-id glm \\
     --host 0.0.0.0 --allowed-host my-machine.local
 """
 

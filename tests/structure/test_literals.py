@@ -1,0 +1,76 @@
+"""Names the spec promises are not typed again in hand-written code: error codes and environment variables.
+
+Limits are left out: most are round numbers that other things have too.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from generated import errors, launch
+from generated.settings import SETTINGS
+
+from .test_architecture import ROOT, sources
+
+CODES = {
+    *errors.WIRE_CODES,
+    *(code.value for code in errors.WireError),
+    *(name for kind in errors.KINDS.values() for name in (kind.name, kind.code) if name),
+}
+"""Of the wire and of the API. Forbidden as whole strings: some are everyday words."""
+
+VARIABLES = {
+    *(setting.env for setting in SETTINGS.values() if setting.env),
+    *(name for constant, name in vars(launch).items() if constant.isupper() and isinstance(name, str)),
+}
+"""Of the gateway and of the engine's launch. Forbidden as words of any string."""
+
+TYPED = {
+    ("server/scheduler.py", name): "a state of a ticket; its value goes nowhere, the error is errors.NAME"
+    for name in ("queue_full", "queue_timeout", "engine_unavailable", "shutting_down")
+}
+"""(file, name) -> why it may stand there."""
+
+
+def strings(path: Path) -> Iterator[str]:
+    """Every string and every bytes of a module, also the parts of f-strings, but no docstring."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    alone = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and id(node) not in alone:
+            if isinstance(node.value, str):
+                yield node.value
+            elif isinstance(node.value, bytes):
+                yield node.value.decode("latin-1")
+
+
+def promised(text: str) -> set[str]:
+    """The promised names that a string spells."""
+    return ({text} & CODES) | (set(re.findall(r"[A-Z][A-Z_]+", text)) & VARIABLES)
+
+
+def test_what_is_looked_for_is_there():
+    assert len(CODES) > 30 and len(VARIABLES) > 20
+    assert promised("SLOT_BUSY") == promised("b SLOT_BUSY") | {"SLOT_BUSY"} == {"SLOT_BUSY"}
+    assert promised("queue_full") and promised("set COLI_API_KEY=1") and promised("KV_SLOTS")
+
+
+@pytest.mark.parametrize("room", ["server", "engine"])
+def test_error_codes_and_variables_are_not_typed(room):
+    typed = {
+        (str(path.relative_to(ROOT)), name)
+        for path in sources(room)
+        for text in strings(path)
+        for name in promised(text)
+    }
+    assert typed - set(TYPED) == set()
+
+
+def test_no_exception_is_left_over():
+    for (file, name), _ in TYPED.items():
+        assert any(name in promised(text) for text in strings(ROOT / file)), (file, name)
