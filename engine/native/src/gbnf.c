@@ -73,7 +73,7 @@ static size_t name_length(const parser *from) {
 }
 
 static named_rule *find_rule(parser *from, const char *name, size_t size) {
-    uint32_t *const place = name_table_find(&from->places, name, size, true);
+    uint32_t *const place = name_table_place(&from->places, name, size);
     if (*place != NO_NAME) {
         return &from->names[*place];
     }

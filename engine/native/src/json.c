@@ -217,7 +217,7 @@ static void index_items(reader *input, json_value *value) {
     value->index = index;
     for (json_value *item = value->first; item != NULL; item = item->next) {
         if (value->kind == JSON_OBJECT) {
-            *name_table_find(&index->names, item->name, item->name_size, true) = place;
+            *name_table_place(&index->names, item->name, item->name_size) = place;
         }
         index->items[place++] = item;
     }
@@ -336,8 +336,8 @@ const json_value *json_find(const json_value *value, const char *name, size_t si
         return NULL;
     }
     if (value->index != NULL) {
-        const uint32_t *place = name_table_find(&value->index->names, name, size, false);
-        return place == NULL ? NULL : value->index->items[*place];
+        const uint32_t place = name_table_number(&value->index->names, name, size);
+        return place == NO_NAME ? NULL : value->index->items[place];
     }
     for (const json_value *item = value->first; item != NULL; item = item->next) {
         if (item->name_size == size && memcmp(item->name, name, size) == 0) {

@@ -49,20 +49,22 @@ static void grow_names(name_table *table) {
     free(old.entries);
 }
 
-uint32_t *name_table_find(name_table *table, const char *name, size_t size, bool add) {
+uint32_t *name_table_place(name_table *table, const char *name, size_t size) {
     name_entry *entry;
-    if (table->entries == NULL || (add && 2u * table->count > table->mask)) {
+    if (table->entries == NULL || 2u * table->count > table->mask) {
         grow_names(table);
     }
     entry = name_place(table, name, size);
     if (entry->name == NULL) {
-        if (!add) {
-            return NULL;
-        }
         *entry = (name_entry){name, size, NO_NAME};
         table->count++;
     }
     return &entry->number;
+}
+
+uint32_t name_table_number(const name_table *table, const char *name, size_t size) {
+    const name_entry *const entry = table->entries == NULL ? NULL : name_place(table, name, size);
+    return entry == NULL || entry->name == NULL ? NO_NAME : entry->number;
 }
 
 void name_table_free(name_table *table) {

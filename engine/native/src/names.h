@@ -3,7 +3,6 @@
 #ifndef COLIBRI_NATIVE_NAMES_H
 #define COLIBRI_NATIVE_NAMES_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,8 +14,12 @@ typedef struct name_table {
     size_t mask;
 } name_table;
 
-// Where the number of a name is, until the next call; NO_NAME in it when the name is new and `add`. NULL: not there.
-uint32_t *name_table_find(name_table *table, const char *name, size_t size, bool add);
+// Where the number of a name is, until the next call; NO_NAME in it when the name is new.
+uint32_t *name_table_place(name_table *table, const char *name, size_t size);
+
+// The number of a name, or NO_NAME.
+uint32_t name_table_number(const name_table *table, const char *name, size_t size);
+
 void name_table_free(name_table *table);
 
 #endif

@@ -46,7 +46,7 @@ typedef struct object_plan {
 
 static bool add_property(schema_compiler *from, object_plan *plan, const json_value *key, const json_value *value,
                          bool required) {
-    uint32_t *const place = name_table_find(&plan->places, key->name, key->name_size, true);
+    uint32_t *const place = name_table_place(&plan->places, key->name, key->name_size);
     if (plan->count == MOST_PROPERTIES || *place != NO_NAME) {
         return fail(from, "the schema has a property twice, or too many of them");
     }
@@ -58,13 +58,13 @@ static bool add_property(schema_compiler *from, object_plan *plan, const json_va
 /* A required property that is not listed has the schema of additional ones. Its name is a string in `required`; a copy
  * carries it as a name, and goes with the plan. */
 static bool require(schema_compiler *from, object_plan *plan, const json_value *name, json_value *copy) {
-    const uint32_t *known;
+    uint32_t known;
     if (name->kind != JSON_STRING) {
         return fail(from, "the schema has a malformed required");
     }
-    known = name_table_find(&plan->places, name->text, name->size, false);
-    if (known != NULL) {
-        plan->properties[*known].required = true;
+    known = name_table_number(&plan->places, name->text, name->size);
+    if (known != NO_NAME) {
+        plan->properties[known].required = true;
         return true;
     }
     if (plan->closed) {

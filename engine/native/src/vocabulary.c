@@ -24,14 +24,6 @@ uint32_t vocabulary_letter(unsigned char byte) {
     return letter;
 }
 
-static uint64_t hash_text(const char *text, size_t size) {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    for (size_t at = 0; at < size; at++) {
-        hash = (hash ^ (unsigned char)text[at]) * UINT64_C(0x100000001b3);
-    }
-    return hash ^ hash >> 29u;
-}
-
 static uint64_t hash_pair(uint64_t pair) {
     pair *= UINT64_C(0x9e3779b97f4a7c15);
     return pair ^ pair >> 31u;
@@ -45,18 +37,8 @@ static size_t table_size(size_t entries) {
     return size;
 }
 
-static word_entry *word_place(const vocabulary *words, const char *text, size_t size) {
-    size_t at = (size_t)hash_text(text, size) & words->word_mask;
-    while (words->words[at].text != NULL &&
-           (words->words[at].size != size || memcmp(words->words[at].text, text, size) != 0)) {
-        at = (at + 1u) & words->word_mask;
-    }
-    return &words->words[at];
-}
-
 uint32_t vocabulary_find(const vocabulary *words, const char *text, size_t size) {
-    const word_entry *const found = word_place(words, text, size);
-    return found->text == NULL ? NO_TOKEN : found->token;
+    return name_table_number(&words->tokens, text, size);
 }
 
 static merge_entry *merge_place(const vocabulary *words, uint64_t pair) {
@@ -113,6 +95,8 @@ static void set_word_piece(vocabulary *words, uint64_t token, const json_value *
 
 static void load_words(vocabulary *words, const json_value *vocab, const char *path) {
     int bytes[LETTERS];
+    size_t all_letters = 0;
+    char *free_letters;
     if (vocab == NULL || vocab->kind != JSON_OBJECT) {
         refuse_launch("%s is not a valid tokenizer: no vocab", path);
     }
@@ -122,22 +106,19 @@ static void load_words(vocabulary *words, const json_value *vocab, const char *p
     for (int byte = 0; byte < 256; byte++) {
         bytes[vocabulary_letter((unsigned char)byte)] = byte;
     }
-    words->word_mask = table_size(vocab->count) - 1u;
-    words->words = allocate(words->word_mask + 1u, sizeof(word_entry));
+    for (const json_value *item = vocab->first; item != NULL; item = item->next) {
+        all_letters += item->name_size;
+    }
+    free_letters = words->letters = allocate(most(all_letters, 1), 1);
     for (const json_value *item = vocab->first; item != NULL; item = item->next) {
         uint64_t token;
-        word_entry *place;
         if (!json_count(item, NO_TOKEN - 1u, &token)) {
             refuse_launch("%s is not a valid tokenizer: a word without an id", path);
         }
         set_word_piece(words, token, item, bytes, path);
-        place = word_place(words, item->name, item->name_size);
-        if (place->text == NULL) {
-            place->text = allocate(item->name_size + 1u, 1);
-            memcpy(place->text, item->name, item->name_size);
-            place->size = item->name_size;
-        }
-        place->token = (uint32_t)token;
+        memcpy(free_letters, item->name, item->name_size);
+        *name_table_place(&words->tokens, free_letters, item->name_size) = (uint32_t)token;
+        free_letters += item->name_size;
     }
     for (int byte = 0; byte < 256; byte++) {
         char letter[4];
@@ -243,11 +224,9 @@ void vocabulary_free(vocabulary *words) {
     for (size_t token = 0; token < words->count; token++) {
         free(words->pieces[token].data);
     }
-    for (size_t at = 0; at <= words->word_mask; at++) {
-        free(words->words[at].text);
-    }
     free(words->pieces);
-    free(words->words);
+    name_table_free(&words->tokens);
+    free(words->letters);
     free(words->merges);
     memset(words, 0, sizeof *words);
 }

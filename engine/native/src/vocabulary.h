@@ -7,8 +7,9 @@
 #include <stdint.h>
 
 #include "json.h"
+#include "names.h"
 
-#define NO_TOKEN UINT32_MAX
+#define NO_TOKEN NO_NAME
 
 // A token's own bytes.
 typedef struct token_piece {
@@ -16,12 +17,6 @@ typedef struct token_piece {
     size_t size;
     bool special;
 } token_piece;
-
-typedef struct word_entry {
-    char *text; // NULL: free
-    size_t size;
-    uint32_t token;
-} word_entry;
 
 typedef struct merge_entry {
     uint64_t pair; // left token << 32 | right token
@@ -32,8 +27,8 @@ typedef struct merge_entry {
 typedef struct vocabulary {
     token_piece *pieces;
     size_t count; // token ids of the model
-    word_entry *words;
-    size_t word_mask;
+    name_table tokens; // by word
+    char *letters;     // of all words
     merge_entry *merges;
     size_t merge_mask;
     uint32_t byte_tokens[256]; // token of each single byte, or NO_TOKEN
