@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.scripted import SCRIPTED_ENGINE
+from tests.waiting import eventually
 
 from ..clients.gateways import ScriptedGateway, answering
 
@@ -69,6 +70,10 @@ def gateway(tmp_path: Path):
     assert running.close() == 0
 
 
+def ended(process: subprocess.Popen[bytes]) -> bool:
+    return process.poll() is not None
+
+
 @pytest.fixture
 def front(gateway: ScriptedGateway, tmp_path: Path):
     (block,) = re.findall(r"```nginx\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
@@ -81,8 +86,9 @@ def front(gateway: ScriptedGateway, tmp_path: Path):
     assert subprocess.run([*command, "-t"], capture_output=True, timeout=30).returncode == 0
     server = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     try:
-        while not (directory / "nginx.pid").exists() or not (directory / "nginx.pid").read_text():
-            assert server.poll() is None, (directory / "error.log").read_text()
+        pid = directory / "nginx.pid"
+        eventually(lambda: ended(server) or (pid.exists() and pid.read_text()), "nginx runs")
+        assert not ended(server), (directory / "error.log").read_text()
         yield directory / "front"
     finally:
         server.terminate()
@@ -110,8 +116,7 @@ def test_a_stream_is_not_held_back_and_a_client_that_leaves_is_noticed(
         read += line
     answer.close()
     client.close()
-    while not gateway.cancelled():  # the test's own timeout ends this when none comes
-        pass
+    eventually(gateway.cancelled, "the engine is told")
 
 
 def test_a_cut_stream_is_cut_for_the_client_too(gateway: ScriptedGateway, front: Path) -> None:
