@@ -180,19 +180,24 @@ SETTING_ITEM: Final = item(
 
 BOOLEAN_CHECK: Final = choice("true")
 
+FIELD_KINDS: Final[dict[str, Shape]] = {
+    "accept": ListOf(Anything()),
+    "integer": RANGE,
+    "number": RANGE,
+    "boolean": BOOLEAN_CHECK,
+    "string": BOOLEAN_CHECK,
+    "one_of": TEXTS,
+    "object": BOOLEAN_CHECK,
+    "strings": RANGE,
+    "neutral": choice("zero", "one", "empty"),
+    "any": BOOLEAN_CHECK,
+    "shape": LOWER,
+}
+"""The kinds of check of a request field; a field has one of these keys, whose value says the details."""
+
 REQUEST_FIELD: Final = item(
     optional={
-        "accept": ListOf(Anything()),
-        "integer": RANGE,
-        "number": RANGE,
-        "boolean": BOOLEAN_CHECK,
-        "string": BOOLEAN_CHECK,
-        "one_of": TEXTS,
-        "object": BOOLEAN_CHECK,
-        "strings": RANGE,
-        "neutral": choice("zero", "one", "empty"),
-        "any": BOOLEAN_CHECK,
-        "shape": LOWER,
+        **FIELD_KINDS,
         "schema": TEXT,
         "above": NUMBER,
         "precision": choice("single"),
@@ -212,21 +217,7 @@ REQUEST_FIELD: Final = item(
         "only_with": LOWER,
         "effect": choice("none"),
     },
-    one_of=(
-        (
-            "accept",
-            "integer",
-            "number",
-            "boolean",
-            "string",
-            "one_of",
-            "object",
-            "strings",
-            "neutral",
-            "any",
-            "shape",
-        ),
-    ),
+    one_of=(tuple(FIELD_KINDS),),
 )
 
 ENDPOINT_ITEM: Final = item(

@@ -34,6 +34,7 @@ from .model import (
     Setting,
     Step,
 )
+from .notation import FIELD_KINDS
 from .scope import (
     Frozen,
     ItemKeys,
@@ -76,21 +77,6 @@ RULES: Final = (
         "Add retry: never, safe or after.",
     ),
 )
-
-KINDS: Final = (
-    "accept",
-    "integer",
-    "number",
-    "boolean",
-    "string",
-    "one_of",
-    "object",
-    "strings",
-    "neutral",
-    "any",
-    "shape",
-)
-"""The kinds of check of a request field; the key of that name says the details."""
 
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 
@@ -324,7 +310,7 @@ def _json_list(tree: Tree, key: str) -> tuple[JsonValue, ...]:
 def _field(scope: Scope, entry: Entry, path: str, owner: str, parent: ItemKeys | None = None) -> RequestField:
     tree, name = as_tree(entry.value), entry.key.text
     item = f"{owner}, field {name}"
-    kind = next((key for key in KINDS if tree.get(key) is not None), "any")
+    kind = next((key for key in FIELD_KINDS if tree.get(key) is not None), "any")
     errors = scope.names("api_errors")
     for key in ("else", "otherwise"):
         scope.expect_all(tree.get(key), errors, "api errors", item)

@@ -4,25 +4,53 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Protocol
 
+from server.api.gateway import Gateway
+from server.api.views import perform
 from server.http.exchange import ClientGone, Exchange
 from server.http.shared import Work
 from server.scheduler import Admission, ClientLeft, Scheduler
+from server.wire.events import Submission
+from server.wire.requests import EngineClient
 
 
-def when_admitted(
-    scheduler: Scheduler, exchange: Exchange, pinned: int | None, then: Callable[[Admission, int], None]
+class Run(Protocol):
+    """A generation that is answered by the engine's reader thread and releases its slot when it ends."""
+
+    def launch(self, engine: EngineClient, submission: Submission) -> None:
+        """Detach the exchange from its worker and submit."""
+
+
+def when_rendered(gateway: Gateway, answer: Callable[[], Work | None]) -> Work | None:
+    """Call ``answer``, which renders a prompt: here and now, but in the work that is returned where the model
+    has a template of its own, whose patience is unknown.
+    """
+    return (lambda: perform(answer())) if gateway.renderer.own_template else answer()
+
+
+def launch_when_admitted(
+    gateway: Gateway,
+    exchange: Exchange,
+    pinned: int | None,
+    run: Callable[[Admission], Run],
+    submission: Callable[[int], Submission],
 ) -> Work | None:
-    """Call ``then(admission, slot)``, which releases the slot: here and now where there is a free one, else
-    in the work that is returned, which waits for it.
+    """Launch ``run(admission)`` with ``submission(slot)``: here and now where there is a free slot, else in
+    the work that is returned, which waits for it.
 
     Either raises the ApiError of a refusal, or ClientGone when the client left before its turn: then nothing
     is submitted.
     """
-    admission = _entered(scheduler, exchange, pinned)
+    admission = _entered(gateway.scheduler, exchange, pinned)
+
+    def launch() -> None:
+        slot = _granted(admission, exchange)
+        run(admission).launch(gateway.engine, submission(slot))
+
     if admission.is_waiting:
-        return lambda: then(admission, _granted(admission, exchange))
-    then(admission, _granted(admission, exchange))
+        return launch
+    launch()
     return None
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 from generated import http
 from generated.frames import Done
 from generated.words import CHAT_COMPLETION_OBJECT
-from server.api.admission import holding_slot, wait_ms, when_admitted
+from server.api.admission import holding_slot, launch_when_admitted, wait_ms, when_rendered
 from server.api.answers import Usage, usage_of
 from server.api.chat_scores import content_texts
 from server.api.checks import (
@@ -22,13 +23,12 @@ from server.api.gateway import Gateway
 from server.api.generation import Awaited, Gathered, Parked, Streamed
 from server.api.options import OptionHooks, Options
 from server.api.prompts import within_limit
-from server.api.views import JSON_HEADERS, Body, perform
+from server.api.views import JSON_HEADERS, Body
 from server.chat import (
     Answer,
     ChatEvents,
     Message,
     StopPolicy,
-    ThinkingMode,
     answer_outcome,
     chat_message,
     chat_pipeline,
@@ -42,7 +42,7 @@ from server.http.shared import Work
 from server.logprobs import chat_content
 from server.scheduler import Admission
 from server.sse import EventFrame, compact_json
-from server.text import Piece, Pipeline, Thinking
+from server.text import Piece, Pipeline
 from server.wire.events import Submission
 
 ENDPOINT = "POST /v1/chat/completions"
@@ -61,20 +61,14 @@ class Chat:
         require_model(body, self._gateway.model.id)
         request = _ChatRequest(self._gateway, body, self._order)
         slot = wanted_slot(self._gateway, request.values, body[PARAM])
-        if self._gateway.renderer.own_template:  # of unknown patience
-            return lambda: perform(self._answer(exchange, request, slot))
-        return self._answer(exchange, request, slot)
+        return when_rendered(self._gateway, lambda: self._answer(exchange, request, slot))
 
     def _answer(self, exchange: Exchange, request: _ChatRequest, slot: int | None) -> Work | None:
         request.render()
         if not request.options.stream and request.options.logprobs:
             return lambda: self._answer_scored(exchange, request, slot)
-
-        def launch(admission: Admission, granted: int) -> None:
-            run = self._run(exchange, request, admission)
-            run.launch(self._gateway.engine, request.submission(granted))
-
-        return when_admitted(self._gateway.scheduler, exchange, slot, launch)
+        run = partial(self._run, exchange, request)
+        return launch_when_admitted(self._gateway, exchange, slot, run, request.submission)
 
     def _run(self, exchange: Exchange, request: _ChatRequest, admission: Admission) -> Streamed | Parked:
         gateway = self._gateway
@@ -160,19 +154,13 @@ class _ChatRequest:
         reason = http.FINISH_REASONS[answer_outcome(run.pipeline, self.stop.from_client)].openai
         scores = [b"null"]
         if self.options.logprobs:
-            texts = content_texts(run.records, run.pipeline.removed, _split(self._thinking))
+            texts = content_texts(run.records, run.pipeline.removed, self._thinking.split)
             scores = chat_content(run.records, texts, self.top)
         head = b'{"index":0,"message":%b,"logprobs":' % compact_json(chat_message(answer))
         return [head, *scores, b',"finish_reason":%b}' % compact_json(reason)]
 
     def _read_messages(self, values: Values) -> None:
         self._messages = read_messages(self._body.get(PARAM))
-
-
-def _split(thinking: ThinkingMode) -> Thinking:
-    if not thinking.family_can:
-        return Thinking.ABSENT
-    return Thinking.ON if thinking.on else Thinking.OFF
 
 
 class _ChatStream:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from generated import errors, families, http, limits
@@ -17,7 +18,7 @@ from generated.errors import ApiError
 from generated.frames import Done
 from generated.words import COMPLETION_OBJECT
 from server.api import prompts
-from server.api.admission import holding_slot, wait_ms, when_admitted
+from server.api.admission import holding_slot, launch_when_admitted, wait_ms
 from server.api.answers import Usage, usage_of
 from server.api.checks import (
     Order,
@@ -158,14 +159,14 @@ class _Run:
         submitted.
         """
 
-        def launch(admission: Admission, granted: int) -> None:
+        def run(admission: Admission) -> Parked:
             def answer(run: Gathered, done: Done) -> None:
                 self._respond([self._choice(run, done, 0)], wait_ms(admission))
 
-            run = Parked(self._exchange, admission, self._pipeline, answer)
-            run.launch(self._gateway.engine, self._submission(prompt, granted))
+            return Parked(self._exchange, admission, self._pipeline, answer)
 
-        return when_admitted(self._gateway.scheduler, self._exchange, slot, launch)
+        submission = partial(self._submission, prompt)
+        return launch_when_admitted(self._gateway, self._exchange, slot, run, submission)
 
     def answer_batch(self, members: Sequence[Prompt], slot: int | None) -> None:
         """Several prompts on one slot, as JSON."""
@@ -181,13 +182,13 @@ class _Run:
     def stream(self, prompt: Prompt, slot: int | None) -> Work | None:
         """One prompt, as events, written by the engine's reader thread as well."""
 
-        def launch(admission: Admission, granted: int) -> None:
+        def run(admission: Admission) -> Streamed:
             dialect = CompletionEvents(self._head, include_usage=self.options.include_usage)
             pipeline = self._pipeline(b"")
-            run = Streamed(self._exchange, admission, pipeline, dialect, self._gateway.keepalive)
-            run.launch(self._gateway.engine, self._submission(prompt, granted))
+            return Streamed(self._exchange, admission, pipeline, dialect, self._gateway.keepalive)
 
-        return when_admitted(self._gateway.scheduler, self._exchange, slot, launch)
+        submission = partial(self._submission, prompt)
+        return launch_when_admitted(self._gateway, self._exchange, slot, run, submission)
 
     def _pipeline(self, pending: bytes) -> Pipeline:
         return Pipeline(stops=self._stops, ignore_leading_stop=self._ignore_leading_stop, pending=pending)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from generated import http
 from generated.frames import Done
 from generated.words import ANTHROPIC_ANSWER_ROLE, ANTHROPIC_ANSWER_TYPE
-from server.api.admission import wait_ms, when_admitted
+from server.api.admission import launch_when_admitted, wait_ms, when_rendered
 from server.api.answers import Usage, usage_of
 from server.api.checks import Order, Values, field_environment, require_model, wanted_slot
 from server.api.gateway import Gateway
@@ -15,7 +16,7 @@ from server.api.generation import Gathered, Parked, Streamed
 from server.api.options import Options
 from server.api.prompts import within_limit
 from server.api.token_count import TokenCounter
-from server.api.views import JSON_HEADERS, Body, perform
+from server.api.views import JSON_HEADERS, Body
 from server.chat import (
     Answer,
     MessageEvents,
@@ -60,9 +61,7 @@ class Messages:
         require_model(body, self._gateway.model.id)
         request = _MessageRequest(self._gateway, body, self._order)
         slot = wanted_slot(self._gateway, request.values, request.plain_messages())
-        if self._gateway.renderer.own_template:  # of unknown patience
-            return lambda: perform(self._answer(exchange, request, slot))
-        return self._answer(exchange, request, slot)
+        return when_rendered(self._gateway, lambda: self._answer(exchange, request, slot))
 
     def count(self, exchange: Exchange, body: Body) -> Work | None:
         """Count the prompt tokens the same request would report; takes no slot."""
@@ -78,12 +77,8 @@ class Messages:
 
     def _answer(self, exchange: Exchange, request: _MessageRequest, slot: int | None) -> Work | None:
         request.render()
-
-        def launch(admission: Admission, granted: int) -> None:
-            run = self._run(exchange, request, admission)
-            run.launch(self._gateway.engine, request.submission(granted))
-
-        return when_admitted(self._gateway.scheduler, exchange, slot, launch)
+        run = partial(self._run, exchange, request)
+        return launch_when_admitted(self._gateway, exchange, slot, run, request.submission)
 
     def _run(self, exchange: Exchange, request: _MessageRequest, admission: Admission) -> Streamed | Parked:
         gateway = self._gateway

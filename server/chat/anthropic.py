@@ -16,7 +16,7 @@ from generated.words import AnthropicMessageRole, AnthropicThinkingType, Anthrop
 from server.chat.conversation import without_changing_lines
 from server.chat.messages import Message, ReplayedCall, plain_text
 from server.chat.policy import ThinkingMode, resolve_thinking
-from server.chat.tools import DeclaredTools, ToolDeclaration, ToolUse, offered_to
+from server.chat.tools import DeclaredTools, ToolDeclaration, ToolUse, offered_to, read_declaration
 
 ERROR_PREFIX = "Error: "
 """Begins the text of a tool result that the client marked as an error."""
@@ -205,18 +205,7 @@ def read_anthropic_tools(value: object) -> DeclaredTools:
 def _read_tool(entry: object, path: str) -> ToolDeclaration:
     if not isinstance(entry, dict):
         raise errors.invalid_value(param=path, message="A tool must be an object.")
-    name = entry.get("name")
-    if not isinstance(name, str) or not name:
-        raise errors.invalid_value(
-            param=f"{path}.name", message="The name of a tool must be a non-empty string."
-        )
-    schema = entry.get("input_schema")
-    if not isinstance(schema, (dict, type(None))):
-        raise errors.invalid_value(
-            param=f"{path}.input_schema", message="The input_schema of a tool must be a JSON schema object."
-        )
-    description = entry.get("description")
-    return ToolDeclaration(name, description if isinstance(description, str) else None, schema)
+    return read_declaration(entry, path, "input_schema")
 
 
 def choose_anthropic_tools(declared: DeclaredTools, choice: object, family: families.Family) -> ToolUse:

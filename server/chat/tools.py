@@ -90,17 +90,23 @@ def _read_tool(entry: object, path: str) -> ToolDeclaration:
     path = f"{path}.function"
     if not isinstance(function, dict):
         raise errors.invalid_value(param=path, message="The function of a tool must be an object.")
-    name = function.get("name")
+    return read_declaration(function, path, "parameters")
+
+
+def read_declaration(value: Mapping[str, Any], path: str, schema: str) -> ToolDeclaration:
+    """A tool whose parameters are in the field `schema` of `value`. Raises invalid_value, naming the element
+    at `path`."""
+    name = value.get("name")
     if not isinstance(name, str) or not name:
         raise errors.invalid_value(
             param=f"{path}.name", message="The name of a tool must be a non-empty string."
         )
-    parameters = function.get("parameters")
+    parameters = value.get(schema)
     if not isinstance(parameters, (dict, type(None))):
         raise errors.invalid_value(
-            param=f"{path}.parameters", message="The parameters of a tool must be a JSON schema object."
+            param=f"{path}.{schema}", message=f"The {schema} of a tool must be a JSON schema object."
         )
-    description = function.get("description")
+    description = value.get("description")
     return ToolDeclaration(name, description if isinstance(description, str) else None, parameters)
 
 

@@ -52,24 +52,16 @@ class Discarded:
         return self._size
 
 
-class FixedBody:
-    """A body of ``size`` bytes (Content-Length)."""
+class _Body:
+    """What both receivers are to waitress beside ``received``; ``error`` is the framing fault in words ("the
+    request is not well-formed: ...").
+    """
 
     error: str | None = None
+    completed: bool
 
-    def __init__(self, size: int, buffer: Buffer) -> None:
-        self.remaining = size
-        self.completed = size == 0
+    def __init__(self, buffer: Buffer) -> None:
         self._buffer = buffer
-
-    def received(self, data: bytes) -> int:
-        """Takes what belongs to the body; returns how many bytes that was."""
-        taken = data[: self.remaining]
-        if taken:
-            self._buffer.append(taken)
-            self.remaining -= len(taken)
-            self.completed = self.remaining == 0
-        return len(taken)
 
     def discard(self) -> None:
         """Forget what came and drop what comes; the end of the body stays where it is."""
@@ -90,18 +82,35 @@ class FixedBody:
         return len(self._buffer)
 
 
-class ChunkedBody:
+class FixedBody(_Body):
+    """A body of ``size`` bytes (Content-Length)."""
+
+    def __init__(self, size: int, buffer: Buffer) -> None:
+        super().__init__(buffer)
+        self.remaining = size
+        self.completed = size == 0
+
+    def received(self, data: bytes) -> int:
+        """Takes what belongs to the body; returns how many bytes that was."""
+        taken = data[: self.remaining]
+        if taken:
+            self._buffer.append(taken)
+            self.remaining -= len(taken)
+            self.completed = self.remaining == 0
+        return len(taken)
+
+
+class ChunkedBody(_Body):
     """A chunked body (RFC 9112 §7.1). Chunk extensions and trailers are read, bounded and ignored.
 
-    ``error`` is the framing fault in words ("the request is not well-formed: ..."). ``announced`` is what the
-    chunk sizes promise so far, so that a limit can be applied before the bytes arrive."""
-
-    error: str | None = None
+    ``announced`` is what the chunk sizes promise so far, so that a limit can be applied before the bytes
+    arrive.
+    """
 
     def __init__(self, buffer: Buffer) -> None:
+        super().__init__(buffer)
         self.completed = False
         self.announced = 0
-        self._buffer = buffer
         self._chunk_remaining = 0
         self._line = bytearray()
         self._step = self._size_line
@@ -158,21 +167,3 @@ class ChunkedBody:
             self.completed = True
         elif self._trailer_size > _TRAILER_LIMIT or not _TRAILER_LINE.fullmatch(line):
             self.error = "its body ends in an invalid trailer"
-
-    def discard(self) -> None:
-        """Forget what came and drop what comes; the end of the body stays where it is."""
-        self._buffer.close()
-        self._buffer = Discarded()
-
-    def getfile(self) -> BinaryIO:
-        return self._buffer.getfile()
-
-    def whole(self) -> bytes:
-        """The bytes of the body so far."""
-        return self._buffer.get()
-
-    def getbuf(self) -> Buffer:
-        return self._buffer
-
-    def __len__(self) -> int:
-        return len(self._buffer)
