@@ -219,9 +219,11 @@ class _MessageStream:
             thinking=request.thinks,
             tools=request.offers_tools,
         )
+        self._says_prompt_tokens_last = False
 
     def opening(self, prompt_tokens: int | None) -> bytes:
-        """message_start, with the prompt's tokens from ACCEPT (0 from engines that send none)."""
+        """message_start, with the prompt's tokens from ACCEPT; engines that send none say them with DONE."""
+        self._says_prompt_tokens_last = prompt_tokens is None
         return self._events.opening(prompt_tokens or 0)
 
     def piece(self, piece: Piece) -> bytes:
@@ -235,4 +237,5 @@ class _MessageStream:
     def closing(self, usage: Usage, pipeline: Pipeline) -> bytes:
         """The end of the open block, message_delta and message_stop."""
         outcome = answer_outcome(pipeline, self._request.stop.from_client)
-        return self._events.closing(outcome, pipeline.stop_sequence, usage.completion)
+        late = usage.prompt if self._says_prompt_tokens_last else None
+        return self._events.closing(outcome, pipeline.stop_sequence, usage.completion, late)

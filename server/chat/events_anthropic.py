@@ -79,10 +79,17 @@ class MessageEvents:
         """A ping."""
         return PING
 
-    def closing(self, outcome: Outcome, stop_sequence: str | None, output_tokens: int) -> bytes:
+    def closing(
+        self,
+        outcome: Outcome,
+        stop_sequence: str | None,
+        output_tokens: int,
+        input_tokens: int | None = None,
+    ) -> bytes:
         """The end of the open block, message_delta and message_stop.
 
-        `stop_sequence`: reported only for the outcome `sequence`.
+        `stop_sequence`: reported only for the outcome `sequence`. `input_tokens`: only where message_start
+        could not say them yet.
         """
         end = self._before_answer() + self._close()
         delta = {
@@ -90,6 +97,8 @@ class MessageEvents:
             "stop_sequence": stop_sequence if outcome == Outcome.SEQUENCE else None,
         }
         usage = {"output_tokens": output_tokens}
+        if input_tokens is not None:
+            usage["input_tokens"] = input_tokens
         end += _named({"type": AnthropicEventType.MESSAGE_DELTA, "delta": delta, "usage": usage})
         return end + _named({"type": AnthropicEventType.MESSAGE_STOP})
 

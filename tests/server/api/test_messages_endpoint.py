@@ -67,6 +67,15 @@ def test_section_16_the_events_of_a_stream_in_order(gateway: Any) -> None:
     assert delta["usage"] == {"output_tokens": 1}
 
 
+def test_a_stream_of_an_engine_without_accept_says_the_prompts_tokens_last(old_gateway: Any) -> None:
+    old_gateway.plan(["DATA <id> <n> => x", DONE])
+    answer = old_gateway.message(stream=True)
+    assert answer.events[0]["message"]["usage"] == {"input_tokens": 0, "output_tokens": 0}
+    assert answer.events[-2]["usage"] == {"input_tokens": 7, "output_tokens": 1}
+    old_gateway.plan(["DATA <id> <n> => x", DONE])
+    assert old_gateway.message().json["usage"] == answer.events[-2]["usage"]
+
+
 def test_section_16_no_byte_before_acceptance_then_the_whole_sequence(gateway: Any) -> None:
     gateway.plan(["@hold", "ACCEPT <id> 7", "DATA <id> <n> => a", DONE])
     body = {
