@@ -24,7 +24,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -152,28 +152,52 @@ class Soak:
 
     # -- traffic -----------------------------------------------------------------------------------------
 
-    def run_mixed(self, seconds: float, *, deaths: bool) -> None:
-        """All kinds of clients for so long."""
+    def run_for(self, seconds: float, *, deaths: bool) -> None:
+        """All kinds of clients for so long, and the engine dies every now and then."""
         until = time.monotonic() + seconds
+        rng = random.Random(f"{self._seed}/deaths")
+        with self._clients(lambda turns: time.monotonic() < until):
+            while deaths and time.monotonic() + KILL_SECONDS / 2 < until:
+                self._death(rng)
+                time.sleep(min(KILL_SECONDS, max(0.0, until - time.monotonic())))
+
+    def run_turns(self, turns: int, *, death: bool) -> None:
+        """All kinds of clients, so many turns each; the engine dies once, when one has had half of them."""
+        half = threading.Event()
+
+        def go_on(done: int) -> bool:
+            if done * 2 >= turns:
+                half.set()
+            return done < turns
+
+        with self._clients(go_on):
+            half.wait()
+            if death:
+                self._death(random.Random(f"{self._seed}/deaths"))
+
+    @contextlib.contextmanager
+    def _clients(self, go_on: Callable[[int], bool]) -> Iterator[None]:
+        """All kinds of clients: each has another turn while ``go_on(turns it has had)``."""
         threads = [
-            threading.Thread(target=self._client, args=(random.Random(f"{self._seed}/{number}"), until))
+            threading.Thread(target=self._client, args=(random.Random(f"{self._seed}/{number}"), go_on))
             for number in range(CLIENTS)
         ]
         for thread in threads:
             thread.start()
-        rng = random.Random(f"{self._seed}/deaths")
-        while deaths and time.monotonic() + KILL_SECONDS / 2 < until:
-            self._death(rng)
-            time.sleep(min(KILL_SECONDS, max(0.0, until - time.monotonic())))
-        for thread in threads:
-            thread.join()
+        try:
+            yield
+        finally:
+            for thread in threads:
+                thread.join()
         self._raise_failures()
 
-    def _client(self, rng: random.Random, until: float) -> None:
+    def _client(self, rng: random.Random, go_on: Callable[[int], bool]) -> None:
         kinds, weights = list(traffic.KINDS), list(traffic.KINDS.values())
-        while time.monotonic() < until:
+        turns = 0
+        while go_on(turns):
             (kind,) = rng.choices(kinds, weights)
             self._watched(kind, rng)
+            turns += 1
 
     def _watched(self, kind: traffic.Client, rng: random.Random) -> None:
         began = time.monotonic()
@@ -275,15 +299,34 @@ class Soak:
             raise SoakFailed(f"slots: {admissions}")
 
 
-def run_soak(seconds: float, streams: int, seed: int = 1, warm_up: float = 2.0) -> Report:
-    """The whole soak. Raises SoakFailed; otherwise says what was done."""
+def soak_for(seconds: float, streams: int, seed: int, warm_up: float) -> Report:
+    """The whole soak, by the clock. Raises SoakFailed; otherwise says what was done."""
+    return _run(
+        seed,
+        lambda soak: soak.run_for(warm_up, deaths=False),
+        lambda soak: soak.run_for(seconds, deaths=True),
+        streams,
+    )
+
+
+def soak_turns(turns: int, streams: int, warm_up: int, seed: int = 1) -> Report:
+    """The same for a number of turns of each client, and with one death of the engine."""
+    return _run(
+        seed,
+        lambda soak: soak.run_turns(warm_up, death=False),
+        lambda soak: soak.run_turns(turns, death=True),
+        streams,
+    )
+
+
+def _run(seed: int, warm_up: Callable[[Soak], None], mixed: Callable[[Soak], None], streams: int) -> Report:
     with tempfile.TemporaryDirectory() as directory:
         soak = Soak(Path(directory), seed)
         with contextlib.ExitStack() as ending:
             ending.callback(soak.gateway.close)
-            soak.run_mixed(warm_up, deaths=False)
+            warm_up(soak)
             soak.report.before = soak.footprint()
-            soak.run_mixed(seconds, deaths=True)
+            mixed(soak)
             soak.run_short_streams(streams)
             soak.judge()
     if soak.gateway.process.returncode:
@@ -298,7 +341,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     try:
-        report = run_soak(options.seconds, options.streams, options.seed, warm_up=20.0)
+        report = soak_for(options.seconds, options.streams, options.seed, warm_up=20.0)
     except SoakFailed as failed:
         sys.exit(f"soak failed: {failed}")
     print(f"{sum(report.clients.values()):,} clients: {dict(report.clients)}")
