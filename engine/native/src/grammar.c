@@ -7,7 +7,6 @@
 #include "base.h"
 #include "colibri_wire.h"
 #include "gbnf.h"
-#include "machine.h"
 #include "schema.h"
 #include "utf8.h"
 
@@ -43,6 +42,7 @@ struct grammar {
     uint64_t *allowed;
     bool fresh; // `allowed` is that of `now`
     bool any;   // and has a token
+    size_t work; // that it took
     bool reasons; // the text has not begun
 };
 
@@ -176,6 +176,7 @@ static void find_allowed(grammar *state) {
             state->any = true;
         }
     }
+    state->work = MOST_WORK - state->runner.work_left;
     if (machine_may_end(&state->runner, state->now)) {
         for (size_t index = 0; index < words->config->end_token_count; index++) {
             allow(state->allowed, words->config->end_tokens[index]);
@@ -224,6 +225,10 @@ void grammar_close(grammar *state) {
     free(state->allowed);
     free(state);
 }
+
+bool grammar_is_ready(const grammar *state) { return state->reasons || state->fresh; }
+
+size_t grammar_work(const grammar *state) { return state->work; }
 
 const uint64_t *grammar_allowed(grammar *state) {
     if (state->reasons) {

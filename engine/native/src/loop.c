@@ -13,6 +13,10 @@
 #define WORDS_BYTES 128u
 #define FAULT_BYTES 256u
 
+// What the masks of one step take together before further ones wait; those that took little so far do not.
+#define STEP_WORK MOST_WORK
+#define LIGHT_WORK (MOST_WORK / 20u)
+
 // Words of an ERROR of the engine's own: no code of the wire says it.
 #define GRAMMAR_FAILED "grammar failed"
 
@@ -31,6 +35,7 @@ static void remove_request(engine_loop *loop, request *done) {
         grammar_close(done->constraint);
     }
     token_list_free(&done->prompt);
+    free(done->logits);
     memset(done, 0, sizeof *done);
     loop->in_flight--;
     loop->urgent = true;
@@ -284,11 +289,37 @@ static void send_token(engine_loop *loop, const request *one, const float *row, 
     put_data(&loop->output, &frame);
 }
 
+/* Has a request wait with its logits when this step has no time for its mask. */
+static bool waits(engine_loop *loop, request *one, const float *row) {
+    const size_t bytes = loop->served->config.vocabulary * sizeof *row;
+    if (one->constraint == NULL || grammar_is_ready(one->constraint) || loop->step_work < STEP_WORK ||
+        grammar_work(one->constraint) <= LIGHT_WORK) {
+        return false;
+    }
+    one->phase = REQUEST_WAITING;
+    one->waiting = loop->waits++;
+    one->logits = allocate(bytes, 1);
+    memcpy(one->logits, row, bytes);
+    return true;
+}
+
+/* The mask of a request under a grammar; NULL: the grammar cannot go on. */
+static const uint64_t *make_mask(engine_loop *loop, request *one) {
+    const bool ready = grammar_is_ready(one->constraint);
+    const uint64_t *const allowed = grammar_allowed(one->constraint);
+    loop->step_work += ready ? 0 : grammar_work(one->constraint);
+    return allowed;
+}
+
 /* Samples from a row, sends the token, and ends the request where it ends. */
 static void take_token(engine_loop *loop, request *one, const float *row) {
-    const uint64_t *allowed = one->constraint == NULL ? NULL : grammar_allowed(one->constraint);
+    const uint64_t *allowed;
     uint32_t token;
     bool ended;
+    if (waits(loop, one, row)) {
+        return;
+    }
+    allowed = one->constraint == NULL ? NULL : make_mask(loop, one);
     if (one->constraint != NULL && allowed == NULL) {
         const uint64_t id = one->id;
         log_line("request %llu: grammar failed: no token may follow", (unsigned long long)id);
@@ -379,9 +410,35 @@ static request *oldest_prompt(engine_loop *loop) {
     return found;
 }
 
+static request *longest_waiting(engine_loop *loop) {
+    request *found = NULL;
+    for (size_t slot = 0; slot < loop->served->slot_count; slot++) {
+        request *const one = &loop->requests[slot];
+        if (one->phase == REQUEST_WAITING && (found == NULL || one->waiting < found->waiting)) {
+            found = one;
+        }
+    }
+    return found;
+}
+
+/* Tokens of requests that have waited for their masks: the longest first, as many as there is time for. */
+static void take_waiting(engine_loop *loop) {
+    request *one = longest_waiting(loop);
+    while (one != NULL && loop->step_work < STEP_WORK) {
+        float *const row = one->logits;
+        one->logits = NULL;
+        one->phase = REQUEST_GENERATING;
+        take_token(loop, one, row);
+        free(row);
+        one = longest_waiting(loop);
+    }
+}
+
 void loop_step(engine_loop *loop) {
     request *const prompt = oldest_prompt(loop);
     size_t count = 0;
+    loop->step_work = 0;
+    take_waiting(loop);
     for (size_t slot = 0; slot < loop->served->slot_count; slot++) {
         if (loop->requests[slot].phase == REQUEST_GENERATING) {
             loop->step_slots[count] = slot;

@@ -3,7 +3,7 @@
 // No pipe in here: bytes come in through the reader, work is done one step at a time, and the frames collect in `output`.
 // Guarantees: ACCEPT or exactly one ERROR answers each SUBMIT; ACCEPT comes before any prefill of its request; STOP and
 // CANCEL take effect before the next step; one step is at most one chunk of the oldest prompt and one token of every
-// request that is generating.
+// request that is generating; one whose mask is heavy waits with its logits while the masks of others fill the step.
 #ifndef COLIBRI_NATIVE_LOOP_H
 #define COLIBRI_NATIVE_LOOP_H
 
@@ -12,7 +12,7 @@
 #include "model.h"
 #include "sampler.h"
 
-typedef enum request_phase { REQUEST_NONE, REQUEST_PREFILLING, REQUEST_GENERATING } request_phase;
+typedef enum request_phase { REQUEST_NONE, REQUEST_PREFILLING, REQUEST_GENERATING, REQUEST_WAITING } request_phase;
 
 // One request in flight; there is one place per slot.
 typedef struct request {
@@ -33,6 +33,8 @@ typedef struct request {
     size_t prefilled; // prompt tokens computed or reused so far
     uint64_t produced; // tokens sampled so far, the end token included
     uint32_t last_token;
+    float *logits;    // of a request that waits for its mask
+    uint64_t waiting; // its place in the order of waiting
 } request;
 
 typedef struct engine_loop {
@@ -44,6 +46,8 @@ typedef struct engine_loop {
     request *requests; // per slot
     size_t in_flight;
     uint64_t arrivals;
+    uint64_t waits;
+    size_t step_work; // of the masks that this step has made
     uint64_t image_for; // id of an IMAGE whose SUBMIT is still to come; 0: none
     bool broken;        // the command stream lost its framing; the engine must end
     sampling_space space;

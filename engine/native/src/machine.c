@@ -12,11 +12,10 @@
 // a byte, more for one that is followed or looked up. It does not grow with the number of words, only with the states
 // they lead to. With a vocabulary of 150,000 tokens a mask of any JSON object takes less than 100,000, of a string with a
 // maxLength 1 to 3 million (every place in it is a state), of an enum of 20,000 values some 10 million. So 20 million
-// leave ordinary grammars seven to two hundred times what they need, and are about 0.2 s.
+// (MOST_WORK) leave ordinary grammars seven to two hundred times what they need, and are about 0.2 s.
 #define FOLLOWED 4u
 #define LOOKED_UP 8u
 #define ADDED 16u // a stack that was not there: besides, tables grow
-#define MOST_WORK 20000000u
 
 // Memory: stacks are kept as long as the request, states and moves from one mask to the next while they are few.
 #define MOST_NODES 2000000u

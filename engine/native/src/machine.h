@@ -9,6 +9,9 @@
 
 #include "rules.h"
 
+// What a mask may take, in parts of about 8 ns.
+#define MOST_WORK 20000000u
+
 // The empty stack: the text is complete.
 #define STACK_EMPTY 0u
 
