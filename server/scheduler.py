@@ -24,6 +24,7 @@ from heapq import heappop, heappush
 from typing import Final
 
 from generated import errors
+from server.wire.events import Availability
 
 
 class TicketState(Enum):
@@ -37,14 +38,6 @@ class TicketState(Enum):
     ENGINE_UNAVAILABLE = "engine_unavailable"
     SHUTTING_DOWN = "shutting_down"
     LEFT = "left"
-
-
-class Availability(Enum):
-    """What the scheduler knows about the engine. Only READY admits; only DOWN refuses at once."""
-
-    READY = "ready"
-    PAUSED = "paused"
-    DOWN = "down"
 
 
 class Ticket:
@@ -350,9 +343,9 @@ class Scheduler:
         self._blocked: dict[Ticket, Admission] = {}
 
     def enter(self, pinned: int | None = None) -> Admission:
-        """Queue a request for slot ``pinned`` (None.
+        """Queue a request for slot ``pinned`` (None: the lowest free one).
 
-        The lowest free one). Never blocks; a refusal shows in ``wait``.
+        Never blocks; a refusal shows in ``wait``.
         """
         with self._lock:
             ticket, resolved = self._core.enter(self.clock(), pinned)

@@ -92,9 +92,8 @@ class Channel:
     # -- the reader thread -------------------------------------------------------------------------------
 
     def before_poll(self) -> tuple[float | None, bool]:
-        """How long the reader may sleep (seconds, None.
-
-        For ever), and whether it should wait for room in stdin as well.
+        """How long the reader may sleep (seconds, None: for ever), and whether it should wait for room in
+        stdin as well.
         """
         with self._lock:
             if self._events:

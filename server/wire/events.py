@@ -7,6 +7,7 @@ can collect events under its lock and the reader thread can deliver them after i
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from generated import commands
@@ -178,6 +179,17 @@ class Failed(NamedTuple):
 
 
 SinkEvent = Accepted | Echoes | Pieces | Tools | Finished | Cancelled | Failed
+
+
+class Availability(Enum):
+    """Whether there is an engine to submit to.
+
+    READY: yes. PAUSED: one is on its way, so it pays to wait. DOWN: none will come.
+    """
+
+    READY = "ready"
+    PAUSED = "paused"
+    DOWN = "down"
 
 
 class EngineReady(NamedTuple):

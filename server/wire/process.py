@@ -151,9 +151,9 @@ class EngineProcess:
     # -- pipes -------------------------------------------------------------------------------------------
 
     def poll(self, timeout: float | None, *, writable: bool) -> list[Readiness]:
-        """Wait for something to do, at most ``timeout`` seconds (None.
+        """Wait for something to do, at most ``timeout`` seconds (None: for ever).
 
-        For ever). ``writable``: also for room in stdin.
+        ``writable``: also for room in stdin.
         """
         if writable != self._wants_write and self._stdin is not None:
             self._wants_write = writable

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from generated import families
-from server.scheduler import Availability
 from server.wire.channel import Channel
-from server.wire.events import Sink, Submission
+from server.wire.events import Availability, Sink, Submission
 from server.wire.inflight import Request
 from server.wire.process import EngineLaunch
 from server.wire.supervisor import EngineHealth, EngineTimeouts, Supervisor

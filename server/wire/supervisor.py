@@ -22,10 +22,10 @@ from typing import Final
 
 from generated import errors
 from generated.http import HealthStatus
-from server.scheduler import Availability
 from server.wire.channel import Channel
 from server.wire.connection import Connection, Deadlines
 from server.wire.events import (
+    Availability,
     ConnectionLost,
     EngineReady,
     Event,

@@ -10,7 +10,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from server.scheduler import Availability, SchedulerCore, Ticket, TicketState
+from server.scheduler import SchedulerCore, Ticket, TicketState
+from server.wire.events import Availability
 
 REFUSED = {
     TicketState.QUEUE_FULL,

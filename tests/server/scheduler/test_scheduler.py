@@ -11,12 +11,12 @@ import pytest
 from generated import errors
 from server.scheduler import (
     Admission,
-    Availability,
     ClientLeft,
     Scheduler,
     SchedulerCore,
     TicketState,
 )
+from server.wire.events import Availability
 
 
 class FakeClock:

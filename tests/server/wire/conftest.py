@@ -15,9 +15,8 @@ from typing import Any
 import pytest
 
 from generated.families import FAMILIES
-from server.scheduler import Availability
 from server.wire.connection import Connection, Deadlines
-from server.wire.events import ConnectionLost, EngineReady, Submission, TelemetryFrame
+from server.wire.events import Availability, ConnectionLost, EngineReady, Submission, TelemetryFrame
 from server.wire.inflight import Request
 from server.wire.outgoing import Outgoing
 from server.wire.process import EngineLaunch

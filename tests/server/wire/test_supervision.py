@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from generated.http import HealthStatus
-from server.scheduler import Availability
+from server.wire.events import Availability
 from server.wire.process import EngineStartError
 from tests.scripted import SCRIPTED_ENGINE
 
