@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 
 import pytest
 
 import generated
-from generated import families, fields, fingerprint, http, settings, states
+from generated import families, fields, fingerprint, http, launch, settings, states, words
 
 # ---------------------------------------------------------------- settings
 
@@ -95,6 +98,47 @@ def test_what_families_can_is_a_capability() -> None:
     for family in families.FAMILIES.values():
         assert family.can <= families.CAPABILITIES
     assert families.FAMILIES["glm"].can == families.CAPABILITIES
+
+
+# ---------------------------------------------------------------- launch
+
+
+def test_the_c_header_names_the_variables_of_the_launch_alike() -> None:
+    header = (Path(generated.__file__).parent / "c/colibri_wire.h").read_text(encoding="utf-8")
+    named = dict(re.findall(r'^#define COLIBRI_ENV_(\w+) "(\w+)"$', header, re.MULTILINE))
+    assert named == {
+        name: value for name, value in vars(launch).items() if isinstance(value, str) and name.isupper()
+    }
+    assert set(launch.FIXED) <= set(named.values())
+
+
+# ---------------------------------------------------------------- words
+
+
+def test_words_of_the_objects_are_the_words_the_document_has() -> None:
+    """However the module names them: every const and enum of the OpenAPI document, and no other."""
+    document = json.loads((Path(generated.__file__).parent / "openapi.json").read_text(encoding="utf-8"))
+    shapes = {
+        name: shape for name, shape in document["components"]["schemas"].items() if "Request" not in name
+    }
+    promised = sorted(literals(shapes))
+    given = [(value,) for name, value in vars(words).items() if isinstance(value, str) and name.isupper()]
+    enums = [kind for kind in vars(words).values() if isinstance(kind, type) and issubclass(kind, StrEnum)]
+    given += [tuple(kind) for kind in [*enums, http.HealthStatus] if kind is not StrEnum]
+    assert sorted(given) == promised
+
+
+def literals(value: object) -> Iterator[tuple[str, ...]]:
+    if isinstance(value, dict):
+        if isinstance(value.get("const"), str):
+            yield (value["const"],)
+        if isinstance(value.get("enum"), list):
+            yield tuple(value["enum"])
+        for part in value.values():
+            yield from literals(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from literals(part)
 
 
 # ---------------------------------------------------------------- states
