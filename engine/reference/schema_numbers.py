@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator
 from decimal import Decimal
 from math import isinf, lcm
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 _LARGEST: Final = 2**64 - 1
 _LEAST: Final = -(2.0**63)
@@ -47,18 +47,20 @@ def load(text: str) -> Any:
     return json.loads(text, parse_int=_integer, parse_float=_decimal)
 
 
-def _within(document: Any) -> Iterator[Any]:
-    waiting = [document]
+def _members(document: Any) -> Iterator[tuple[str, Any, bool]]:
+    """Every value within a document with the key it has, if any, and whether it is part of a constant."""
+    waiting: list[tuple[str, Any, bool]] = [("", document, False)]
     while waiting:
-        value = waiting.pop()
-        yield value
+        key, value, constant = waiting.pop()
+        constant = constant or key in ("const", "enum")
+        yield key, value, constant
         if isinstance(value, dict):
-            waiting += value.values()
+            waiting += [(name, item, constant) for name, item in value.items()]
         elif isinstance(value, list):
-            waiting += value
+            waiting += [("", item, constant) for item in value]
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: Any) -> TypeGuard[int | Decimal]:
     return isinstance(value, int | Decimal) and not isinstance(value, bool)
 
 
@@ -83,15 +85,13 @@ def _is_kept(value: int | Decimal) -> bool:
 def check(schema: dict[str, Any]) -> None:
     """Raises SchemaError for a constant that would be rounded and for multiples of too many remainders."""
     remainders = 1
-    for part in _within(schema):
-        if not isinstance(part, dict):
+    for key, value, constant in _members(schema):
+        if not _is_number(value):
             continue
-        for value in _within([part.get("const"), part.get("enum")]):
-            if _is_number(value) and not _is_kept(value):
-                raise SchemaError(f"the constant {str(value)[:40]} would be rounded")
-        multiple = part.get("multipleOf")
-        if _is_number(multiple) and multiple > 0:
-            digits = "".join(map(str, Decimal(multiple).as_tuple().digits)).rstrip("0")
+        if constant and not _is_kept(value):
+            raise SchemaError(f"the constant {str(value)[:40]} would be rounded")
+        if key == "multipleOf" and value > 0:
+            digits = "".join(map(str, Decimal(value).as_tuple().digits)).rstrip("0")
             remainders = lcm(remainders, int(digits[:20]))
         if remainders > MOST_REMAINDERS:
             raise SchemaError("the multiples have too many remainders")

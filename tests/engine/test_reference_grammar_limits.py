@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from llguidance import LLMatcher, LLParserLimits
 
-from engine.reference import grammar
+from engine.reference import grammar, schema_numbers
 from engine.reference.grammar import GrammarCompiler, GrammarConstraint, GrammarError, grammar_source
 from engine.reference.schema_width import widest_row
 
@@ -213,3 +213,14 @@ def test_numbers_that_the_library_would_not_keep_are_refused(schema: str, reason
 )
 def test_numbers_that_it_keeps_are_taken(schema: str) -> None:
     COMPILER.compile(schema.encode())
+
+
+def test_numbers_deep_within_constants_are_looked_at_once() -> None:
+    """It would be minutes if each constant looked through those within it."""
+    numbers = ",".join(map(str, range(120_000)))
+    deep = '{"const":' * 300 + f"[{numbers}]" + "}" * 300
+    schema_numbers.check(schema_numbers.load(deep))
+    with pytest.raises(
+        schema_numbers.SchemaError, match=r"^the constant 0\.1000000000000000055 would be rounded$"
+    ):
+        schema_numbers.check(schema_numbers.load(deep.replace("[0,", "[0.1000000000000000055,")))
