@@ -39,6 +39,7 @@ begins an item. The library does not count what an ambiguous grammar costs, whic
 MOST_SECONDS = 1.0
 """Of the processor for one mask, or one token: all other requests wait, so one that needs more is ended."""
 _GBNF_RULE = re.compile(r"^[ \t]*[A-Za-z0-9_-]+[ \t]*::=", re.MULTILINE)
+_LARK_SCHEMA = re.compile(r"%json\s*")
 _FREE_TOKENS = '%llguidance {"no_forcing": true}\n'
 OPENS_REASONING = "<think>"
 CLOSES_REASONING = "</think>"
@@ -111,6 +112,36 @@ def _fault(matcher: Any) -> str:
     return "" if words.startswith("NoExtension") else words.replace("<non-verbose/>", "").strip()
 
 
+def _schema(source: str, place: int | None = None) -> Any:
+    """The JSON value of a text, or at a place in one, fit for the library if it is a schema; raises
+    GrammarError, and ValueError when it is no JSON.
+    """
+    try:
+        schema = schema_numbers.load(source, place)
+        if isinstance(schema, dict):
+            schema_numbers.check(schema)
+    except schema_numbers.SchemaError as error:
+        raise GrammarError(str(error)) from None
+    except RecursionError:
+        raise GrammarError("the JSON Schema is nested too deeply") from None
+    if isinstance(schema, dict) and widest_row(schema) > _MOST_ITEMS:
+        raise GrammarError(
+            f"the schema has too many optional properties or choices in one place: over {_MOST_ITEMS} items"
+        )
+    return schema
+
+
+def _check_lark(source: str) -> None:
+    """Raises GrammarError when a schema within a Lark grammar is not fit for the library."""
+    for found in _LARK_SCHEMA.finditer(source):
+        try:
+            _schema(source, found.end())
+        except GrammarError:
+            raise
+        except ValueError:
+            raise GrammarError("no JSON Schema follows %json") from None
+
+
 def grammar_source(text: bytes) -> str:
     """The grammar in llguidance's own form; raises GrammarError."""
     try:
@@ -118,26 +149,21 @@ def grammar_source(text: bytes) -> str:
     except UnicodeDecodeError:
         raise GrammarError("the grammar is not UTF-8 text") from None
     try:
-        schema = schema_numbers.load(source)
-        if isinstance(schema, dict):
-            schema_numbers.check(schema)
-    except schema_numbers.SchemaError as error:
-        raise GrammarError(str(error)) from None
+        schema = _schema(source)
+    except GrammarError:
+        raise
     except ValueError:
         schema = None
-    except RecursionError:
-        raise GrammarError("the JSON Schema is nested too deeply") from None
-    if isinstance(schema, dict) and widest_row(schema) > _MOST_ITEMS:
-        raise GrammarError(
-            f"the schema has too many optional properties or choices in one place: over {_MOST_ITEMS} items"
-        )
+    is_gbnf = _GBNF_RULE.search(source) is not None
+    if not isinstance(schema, dict | bool) and not is_gbnf:
+        _check_lark(source)
     try:
         if isinstance(schema, dict | bool):
             text_form = source if isinstance(schema, dict) else json.dumps({} if schema else {"not": {}})
             whole = LLMatcher.grammar_from_json_schema(text_form, overrides={"whitespace_flexible": False})
             lark = "start: %json " + json.dumps(json.loads(whole)["grammars"][0]["json_schema"])
         else:
-            lark = to_lark(source) if _GBNF_RULE.search(source) else source
+            lark = to_lark(source) if is_gbnf else source
         return LLMatcher.grammar_from_lark(_FREE_TOKENS + lark)
     except Exception as error:  # the converters raise bare Exceptions of several kinds
         raise GrammarError(str(error)) from None

@@ -40,11 +40,14 @@ def _decimal(text: str) -> Decimal:
         raise SchemaError(f"the number {text[:40]} is too small") from None
 
 
-def load(text: str) -> Any:
-    """A JSON text with exact numbers; raises ValueError when it is none, SchemaError for a number too
-    large, RecursionError.
+_DECODER: Final = json.JSONDecoder(parse_int=_integer, parse_float=_decimal)
+
+
+def load(text: str, place: int | None = None) -> Any:
+    """A JSON text with exact numbers, or the JSON value that begins at a place in a text; raises ValueError
+    when it is none, SchemaError for a number too large, RecursionError.
     """
-    return json.loads(text, parse_int=_integer, parse_float=_decimal)
+    return _DECODER.decode(text) if place is None else _DECODER.raw_decode(text, place)[0]
 
 
 def _members(document: Any) -> Iterator[tuple[str, Any, bool]]:

@@ -224,3 +224,29 @@ def test_numbers_deep_within_constants_are_looked_at_once() -> None:
         schema_numbers.SchemaError, match=r"^the constant 0\.1000000000000000055 would be rounded$"
     ):
         schema_numbers.check(schema_numbers.load(deep.replace("[0,", "[0.1000000000000000055,")))
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('start: %json {"const":-9223372036854775808}', "the number -9223372036854775808 is too large"),
+        ('start: "a" | b\nb: %json\n\t{"multipleOf":2147483648}', "the multiples have too many remainders"),
+        (
+            f"start: %json {json.dumps(optional(5000))}",
+            "the schema has too many optional properties or choices in one place: over 20000 items",
+        ),
+        ('start: %json // {}\n{"const":-9223372036854775808}', "no JSON Schema follows %json"),
+        (f"start: %json {'[' * 100_000}", "the JSON Schema is nested too deeply"),
+    ],
+)
+def test_schemas_within_lark_are_looked_at_too(text: str, reason: str) -> None:
+    with pytest.raises(GrammarError) as found:
+        COMPILER.compile(text.encode())
+    assert str(found.value) == reason
+
+
+def test_a_schema_within_lark_is_taken() -> None:
+    constraint = COMPILER.compile(b'start: "a" %json {"const": 1.0} "b"')
+    for token in b"a1b":
+        assert np.isfinite(constraint.restrict(LOGITS)[token])
+        constraint.accept(token)
