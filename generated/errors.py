@@ -752,18 +752,43 @@ class WireError(StrEnum):
     """Answer to CANCEL."""
 
 
-class _WireCode(NamedTuple):
+class WireCode(StrEnum):
+    """What the words of an ERROR frame can mean: the codes, and what engines without codes spell out."""
+
+    CONTEXT_EXCEEDED = "CONTEXT_EXCEEDED"
+    """The prompt does not fit. `used` may be capped at limit + 1."""
+    EMPTY_PROMPT = "EMPTY_PROMPT"
+    """The prompt holds no token."""
+    BAD_REQUEST = "BAD_REQUEST"
+    """The header was refused; for a request of token ids: a malformed or out-of-vocabulary id."""
+    BAD_FRAME = "BAD_FRAME"
+    """The terminator of a payload is missing; the engine exits after it."""
+    SLOT_BUSY = "SLOT_BUSY"
+    """The slot already runs a request."""
+    DUPLICATE_ID = "DUPLICATE_ID"
+    """The id is in flight already."""
+    NOT_FOUND = "NOT_FOUND"
+    """STOP or CANCEL named an id that is not in flight."""
+    CANCELLED = "CANCELLED"
+    """Answer to CANCEL."""
+    QUEUE_FULL = "QUEUE_FULL"
+    """An engine with a queue of its own has no room."""
+    OTHER = "OTHER"
+    """Any other words. They are logged and never reach a client."""
+
+
+class _Spelling(NamedTuple):
     """One entry of the join: how the words are recognised, and what the numbers in them are called."""
 
-    name: str
+    code: WireCode
     on_wire: bool
     details: tuple[re.Pattern[str], ...]
     spelled: tuple[re.Pattern[str], ...]
 
 
-_WIRE_CODES: Final[tuple[_WireCode, ...]] = (
-    _WireCode(
-        name="CONTEXT_EXCEEDED",
+_SPELLINGS: Final[tuple[_Spelling, ...]] = (
+    _Spelling(
+        code=WireCode.CONTEXT_EXCEEDED,
         on_wire=True,
         details=(
             re.compile(r"(?P<used>[0-9]{1,20}) (?P<limit>[0-9]{1,20})"),
@@ -779,82 +804,68 @@ _WIRE_CODES: Final[tuple[_WireCode, ...]] = (
             re.compile(r"context exceeds CTX(?:\W.*)?"),
         ),
     ),
-    _WireCode(
-        name="EMPTY_PROMPT",
+    _Spelling(
+        code=WireCode.EMPTY_PROMPT,
         on_wire=True,
         details=(),
         spelled=(re.compile(r"empty prompt(?:\W.*)?"),),
     ),
-    _WireCode(
-        name="BAD_REQUEST",
+    _Spelling(
+        code=WireCode.BAD_REQUEST,
         on_wire=True,
         details=(),
         spelled=(),
     ),
-    _WireCode(
-        name="BAD_FRAME",
+    _Spelling(
+        code=WireCode.BAD_FRAME,
         on_wire=True,
         details=(),
         spelled=(),
     ),
-    _WireCode(
-        name="SLOT_BUSY",
+    _Spelling(
+        code=WireCode.SLOT_BUSY,
         on_wire=True,
         details=(),
         spelled=(),
     ),
-    _WireCode(
-        name="DUPLICATE_ID",
+    _Spelling(
+        code=WireCode.DUPLICATE_ID,
         on_wire=True,
         details=(),
         spelled=(),
     ),
-    _WireCode(
-        name="NOT_FOUND",
+    _Spelling(
+        code=WireCode.NOT_FOUND,
         on_wire=True,
         details=(),
         spelled=(),
     ),
-    _WireCode(
-        name="CANCELLED",
+    _Spelling(
+        code=WireCode.CANCELLED,
         on_wire=True,
         details=(),
         spelled=(),
     ),
-    _WireCode(
-        name="QUEUE_FULL",
+    _Spelling(
+        code=WireCode.QUEUE_FULL,
         on_wire=False,
         details=(),
         spelled=(re.compile(r"queue full(?:\W.*)?"), re.compile(r"engine busy(?:\W.*)?")),
     ),
 )
 
-WIRE_CODES: Final[tuple[str, ...]] = (
-    "CONTEXT_EXCEEDED",
-    "EMPTY_PROMPT",
-    "BAD_REQUEST",
-    "BAD_FRAME",
-    "SLOT_BUSY",
-    "DUPLICATE_ID",
-    "NOT_FOUND",
-    "CANCELLED",
-    "QUEUE_FULL",
-    "OTHER",
-)
-"""Every name :func:`wire_code` can give, in the order of the spec."""
 
-
-def _recognise(words: Sequence[str]) -> tuple[str, dict[str, int]]:
-    """Name of the wire error and the numbers its words carry."""
+def _recognise(words: Sequence[str]) -> tuple[WireCode, dict[str, int]]:
+    """The wire error and the numbers its words carry."""
     text = " ".join(words)
-    for code in _WIRE_CODES:
-        if code.on_wire and words and words[0] == code.name:
+    for entry in _SPELLINGS:
+        if entry.on_wire and words and words[0] == entry.code:
             rest = " ".join(words[1:])
-            return code.name, _numbers(code.details, rest) or {}
-        found = _numbers(code.spelled, text)
+            return entry.code, _numbers(entry.details, rest) or {}
+        found = _numbers(entry.spelled, text)
         if found is not None:
-            return code.name, found
-    return "OTHER", {}
+            return entry.code, found
+    return WireCode.OTHER, {}
 
 
 def _numbers(patterns: tuple[re.Pattern[str], ...], text: str) -> dict[str, int] | None:
@@ -866,8 +877,8 @@ def _numbers(patterns: tuple[re.Pattern[str], ...], text: str) -> dict[str, int]
     return None
 
 
-def wire_code(words: Sequence[str]) -> str:
-    """Name of the wire error that the words of an ERROR frame are; ``OTHER`` for words of no meaning to us."""
+def wire_code(words: Sequence[str]) -> WireCode:
+    """The wire error that the words of an ERROR frame are; ``OTHER`` for words of no meaning to us."""
     return _recognise(words)[0]
 
 
@@ -882,36 +893,36 @@ def join_wire_error(
     ``ids`` says that its prompt was token ids, ``prompt_param`` names the field a complaint about the prompt is put
     down to. Not for a request that was sent CANCEL: whatever ends it, nobody is there to be told.
     """
-    name, numbers = _recognise(words)
-    if name == "CONTEXT_EXCEEDED" and "used" in numbers:
+    code, numbers = _recognise(words)
+    if code is WireCode.CONTEXT_EXCEEDED and "used" in numbers:
         return context_length_exceeded(limit=numbers["limit"], used=numbers["used"], param=prompt_param)
-    if name == "CONTEXT_EXCEEDED" and "prompt" in numbers:
+    if code is WireCode.CONTEXT_EXCEEDED and "prompt" in numbers:
         return context_length_exceeded(
             limit=numbers["limit"],
             used=numbers["prompt"] + numbers["requested"],
             param=prompt_param,
         )
-    if name == "CONTEXT_EXCEEDED":
+    if code is WireCode.CONTEXT_EXCEEDED:
         return context_length_exceeded_unmeasured(param=prompt_param)
-    if name == "EMPTY_PROMPT":
+    if code is WireCode.EMPTY_PROMPT:
         return invalid_value(param=prompt_param, message="The prompt holds no tokens.")
-    if name == "BAD_REQUEST" and ids:
+    if code is WireCode.BAD_REQUEST and ids:
         return invalid_value(
             param=prompt_param,
             message="The prompt holds a token id that the model does not have.",
         )
-    if name == "BAD_REQUEST":
+    if code is WireCode.BAD_REQUEST:
         return engine_error()
-    if name == "BAD_FRAME":
+    if code is WireCode.BAD_FRAME:
         return engine_error()
-    if name == "SLOT_BUSY":
+    if code is WireCode.SLOT_BUSY:
         return engine_error()
-    if name == "DUPLICATE_ID":
+    if code is WireCode.DUPLICATE_ID:
         return engine_error()
-    if name == "NOT_FOUND":
+    if code is WireCode.NOT_FOUND:
         return engine_error()
-    if name == "CANCELLED":
+    if code is WireCode.CANCELLED:
         return engine_error()
-    if name == "QUEUE_FULL":
+    if code is WireCode.QUEUE_FULL:
         return engine_unavailable()
     return engine_error()

@@ -29,9 +29,9 @@ def errors_view(model: Model) -> View:
         "given": [
             names.snake(error.name) for error in model.api_errors if error.message_given and error.param_given
         ],
-        "wire_codes": [_wire_code(code) for code in model.wire_errors if not code.fallback],
+        "spellings": [_spelling(code) for code in model.wire_errors if not code.fallback],
         "wire_words": [{"name": code.name, "doc": code.doc} for code in model.wire_errors if code.on_wire],
-        "wire_names": [code.name for code in model.wire_errors],
+        "wire_codes": [{"name": code.name, "doc": code.doc} for code in model.wire_errors],
         "fallback": fallback.name,
         "fallback_error": fallback.http[0].error,
         "joins": [join for code in model.wire_errors if not code.fallback for join in _joins(code, by_name)],
@@ -97,7 +97,7 @@ def pattern(spelling: str) -> str:
     return "".join(found) + (r"(?:\W.*)?" if open_ended else "")
 
 
-def _wire_code(code: WireError) -> View:
+def _spelling(code: WireError) -> View:
     def patterns(spellings: tuple[str, ...]) -> str:
         regexes = [f'r"{pattern(spelling)}"' for spelling in spellings]
         items = [text.listing("re.compile(", [regex], ")", indent=12, used=12) for regex in regexes]
@@ -128,7 +128,7 @@ def _joins(code: WireError, by_name: dict[str, ApiError]) -> list[View]:
             continue
         if join.error is None:
             raise ValueError(f"{code.path}: a request that was not cancelled must be told of its end")
-        condition = f"name == {python_literal(code.name)}{_CONDITIONS[join.condition]}"
+        condition = f"code is WireCode.{code.name}{_CONDITIONS[join.condition]}"
         error = by_name[join.error]
         if error.placeholders:
             found += _measured(code, error, condition)

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from generated import commands, errors, frames, limits
-from generated.errors import WireError
+from generated.errors import WireCode
 from generated.states import (
     CONNECTION,
     CONNECTION_INITIAL,
@@ -349,7 +349,7 @@ class Connection:
         consequence.
         """
         request = self._in_flight.sole_unacknowledged()
-        if request is not None and request.keys and errors.wire_code(frame.words) == WireError.BAD_REQUEST:
+        if request is not None and request.keys and errors.wire_code(frame.words) is WireCode.BAD_REQUEST:
             self._support.refuse(request.keys)
             reason = "the engine is too old for the extension"
             self._fail(request, RequestEvent.REFUSED_OLD, unsupported_error(request.keys), reason)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from generated import errors
-from generated.errors import WireError
+from generated.errors import WireCode
 from server.wire.events import Submission
 
 GRAMMAR_PARAM: Final = "response_format"
@@ -20,7 +20,7 @@ def refusal(words: Sequence[str], submission: Submission) -> errors.ApiError:
     a request with grammar text bad means the grammar, which http.md section 11 makes a fault of the client.
     With token ids as well nobody can tell which of the two it means, and the table has it as the ids.
     """
-    if submission.extra and not submission.ids and errors.wire_code(words) == WireError.BAD_REQUEST:
+    if submission.extra and not submission.ids and errors.wire_code(words) is WireCode.BAD_REQUEST:
         return errors.invalid_value(
             param=GRAMMAR_PARAM, message="The engine cannot enforce this grammar or JSON schema."
         )

@@ -200,7 +200,7 @@ WIRE_CODES = (
 
 
 def test_wire_codes() -> None:
-    assert errors.WIRE_CODES == WIRE_CODES
+    assert tuple(errors.WireCode) == WIRE_CODES
 
 
 def test_fault_names() -> None:

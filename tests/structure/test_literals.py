@@ -18,8 +18,7 @@ from generated.settings import SETTINGS
 from .test_architecture import ROOT, sources
 
 CODES = {
-    *errors.WIRE_CODES,
-    *(code.value for code in errors.WireError),
+    *(code.value for code in errors.WireCode),
     *(name for kind in errors.KINDS.values() for name in (kind.name, kind.code) if name),
 }
 """Of the wire and of the API. Forbidden as whole strings: some are everyday words."""
