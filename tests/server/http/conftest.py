@@ -213,7 +213,7 @@ class Site:
         if only_events:
             self.server._wait = LONGER_THAN_PATIENCE
         self.port = int(self.server.effective_port)
-        self.thread = threading.Thread(target=self.server.run, name="http-io")
+        self.thread = threading.Thread(target=self.server.run, name="http-io", daemon=True)
         self.thread.start()
 
     def began(self, record: AccessRecord) -> None:
