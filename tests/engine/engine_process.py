@@ -107,7 +107,9 @@ class EngineProcess:
             for frame in self.read_once(deadline):
                 if wanted(frame):
                     return frame
-            assert not self.ended, f"engine ended early with {self.process.poll()}; log: {self.log[-2000:]}"
+            if self.ended:
+                code = self.process.wait(DEADLINE_SECONDS)
+                raise AssertionError(f"engine ended early with {code}; log: {self.log[-2000:]}")
 
     def wait_ends(self, requests: Iterable[int]) -> None:
         """Read until each request has its DONE or ERROR."""

@@ -64,7 +64,7 @@ FAULTS = [
     ("WireError.NOT_FOUND", "WireError.CANCELLED", "unknown ids", "got ERROR CANCELLED"),
     ("WireError.SLOT_BUSY", "WireError.BAD_REQUEST", "taken slot and id", "request 2 got ERROR BAD_REQUEST"),
     ("WireError.CANCELLED", "'GONE'", "cancel", "CANCEL was answered by ERROR GONE"),
-    ("data and not parrot.live", "data", "orderly end", "engine ended without {1}"),
+    ("return  # orderly end: nothing in flight", "sys.exit(3)", "orderly end", "exit code 3, not 0"),
     ("sys.exit(1)", "pass", "broken terminator", "no frame within"),
     ("signal.SIG_DFL", "signal.SIG_IGN", "reader gone", "not by SIGPIPE"),
 ]
