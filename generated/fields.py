@@ -442,7 +442,6 @@ _CHAT_COMPLETIONS_LOGPROBS: Final = Boolean(
     "logprobs",
     "invalid_value",
     default=False,
-    needs="logprobs",
 )
 
 _TOP_LOGPROBS: Final = Integer(
@@ -658,6 +657,7 @@ ENDPOINTS: Final[Mapping[str, Endpoint]] = {
                 _CHAT_COMPLETIONS_ECHO,
                 _CHAT_COMPLETIONS_LOGPROBS,
                 _TOP_LOGPROBS,
+                Hook("logprobs_capability"),
                 _X_COLIBRI_IGNORE_LEADING_STOP,
                 _CACHE_SLOT,
                 _STREAM,

@@ -13,5 +13,5 @@ VERSION: Final = "1.0.0"
 BASE: Final = "63c919f9d1b2c4b3e86fb1113966a2a579adcc4988890fabe5757ddce11ea7ce"
 """What the bytes on the wire must be: equal on both sides means plain requests are understood."""
 
-FULL: Final = "ffd11eed4f6889a96ec45edba831f8ed732138d5afaf3c2d84128fed84851d59"
+FULL: Final = "7e62a0b8b680c76bcea2ead3db8a0096bec02b320e4f3cb75fcb5a6f035934d6"
 """Everything promised, prose left out."""

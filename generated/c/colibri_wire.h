@@ -31,7 +31,7 @@ extern "C" {
 
 #define COLIBRI_VERSION "1.0.0"
 #define COLIBRI_FINGERPRINT_BASE "63c919f9d1b2c4b3e86fb1113966a2a579adcc4988890fabe5757ddce11ea7ce"
-#define COLIBRI_FINGERPRINT_FULL "ffd11eed4f6889a96ec45edba831f8ed732138d5afaf3c2d84128fed84851d59"
+#define COLIBRI_FINGERPRINT_FULL "7e62a0b8b680c76bcea2ead3db8a0096bec02b320e4f3cb75fcb5a6f035934d6"
 
 /* ---------------------------------------------------------------- limits */
 

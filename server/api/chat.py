@@ -16,6 +16,7 @@ from server.api.checks import (
     Values,
     field_environment,
     require_model,
+    require_scores,
     require_unstreamed,
     wanted_slot,
 )
@@ -119,6 +120,7 @@ class _ChatRequest:
         self._messages: tuple[Message, ...] = ()
         hooks = self._hooks.table() | {
             "messages": self._read_messages,
+            "logprobs_capability": lambda values: require_scores(values, self._family),
             "scores_with_stream": require_unstreamed,
         }
         values = order.run(body, hooks)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from generated import errors
+from generated import errors, families
 from generated.fields import ENDPOINTS, Field, FieldEnvironment, Hook
 from server.api.gateway import Gateway
 from server.chat.conversation import conversation_slot
@@ -76,6 +76,16 @@ class Order:
 def _stands_alone(field: Field) -> bool:
     """Whether its absence means the same whatever else is in the body."""
     return not field.required and field.loses_to is None
+
+
+def require_scores(values: Values, family: families.Family) -> None:
+    """The hook ``logprobs_capability``: numbers are refused by families that do not give them, once all fields
+    that speak of them are known to be right (http.md §9.1).
+    """
+    if values["logprobs"] and families.LOGPROBS not in family.can:
+        raise errors.unsupported_parameter(
+            param="logprobs", message=f"Models of the family {family.name} are served without log probabilities."
+        )
 
 
 def require_unstreamed(values: Values) -> None:

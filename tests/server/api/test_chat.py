@@ -174,6 +174,30 @@ def test_b68_entries_of_reasoning_are_left_out_and_tokens_join_to_the_content(
     assert "".join(shown) == answer.json["choices"][0]["message"]["content"]
 
 
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"logprobs": True}, ("logprobs", "unsupported_parameter")),
+        ({"logprobs": True, "top_logprobs": 32}, ("logprobs", "unsupported_parameter")),
+        ({"logprobs": True, "top_logprobs": 33}, ("top_logprobs", "invalid_value")),
+        ({"logprobs": True, "top_logprobs": "x"}, ("top_logprobs", "invalid_value")),
+        ({"logprobs": 1, "top_logprobs": 33}, ("logprobs", "invalid_value")),
+        ({"logprobs": True, "x_colibri_ignore_leading_stop": 1}, ("logprobs", "unsupported_parameter")),
+        ({"logprobs": True, "stream": True}, ("logprobs", "unsupported_parameter")),
+    ],
+)
+def test_section_9_1_ranges_are_judged_before_what_the_engine_can(
+    old_gateway: Any, fields: Any, said: tuple[str, str]
+) -> None:
+    assert old_gateway.chat(**fields).error == (400, *said)
+    assert old_gateway.submits() == []
+
+
+@pytest.mark.parametrize("fields", [{"logprobs": False}, {"logprobs": None}, {"top_logprobs": 5}])
+def test_section_9_1_numbers_nobody_wants_need_no_capability(old_gateway: Any, fields: Any) -> None:
+    assert old_gateway.chat(**fields).json["choices"][0]["logprobs"] is None
+
+
 def test_section_9_1_top_logprobs_is_checked_and_without_effect_while_logprobs_is_off(gateway: Any) -> None:
     assert gateway.chat(top_logprobs=33).error == (400, "top_logprobs", "invalid_value")
     answer = gateway.chat(top_logprobs=5)
