@@ -79,12 +79,13 @@ def _stands_alone(field: Field) -> bool:
 
 
 def require_scores(values: Values, family: families.Family) -> None:
-    """The hook ``logprobs_capability``: numbers are refused by families that do not give them, once all fields
-    that speak of them are known to be right (http.md §9.1).
+    """The hook ``logprobs_capability``: families that give no numbers refuse them, once every field that
+    speaks of numbers is known to be right (http.md §9.1).
     """
     if values["logprobs"] and families.LOGPROBS not in family.can:
         raise errors.unsupported_parameter(
-            param="logprobs", message=f"Models of the family {family.name} are served without log probabilities."
+            param="logprobs",
+            message=f"Models of the family {family.name} are served without log probabilities.",
         )
 
 
