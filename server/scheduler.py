@@ -269,15 +269,17 @@ class Admission:
     """One request's way through the scheduler, from :meth:`Scheduler.enter` to :meth:`release`.
 
     :meth:`wait` belongs to the worker thread; :meth:`leave` and :meth:`release` may be called from any
-    thread, any number of times.
+    thread, any number of times. From :meth:`wait` on the slot is its caller's to give back, before that it is
+    nobody's: a client that leaves gives it back itself.
     """
 
-    __slots__ = ("_scheduler", "_ticket", "_woken")
+    __slots__ = ("_claimed", "_scheduler", "_ticket", "_woken")
 
     def __init__(self, scheduler: Scheduler, ticket: Ticket) -> None:
         self._scheduler = scheduler
         self._ticket = ticket
         self._woken: threading.Event | None = None
+        self._claimed = False  # under the scheduler's lock
 
     @property
     def is_waiting(self) -> bool:
@@ -291,9 +293,8 @@ class Admission:
         shutting_down), or ClientLeft after :meth:`leave`.
         """
         ticket = self._ticket
-        if ticket.state is TicketState.WAITING:
-            self._scheduler._await(self)
-        if ticket.state is TicketState.LEFT:
+        self._scheduler._await(self)
+        if ticket.state in (TicketState.LEFT, TicketState.RELEASED):
             raise ClientLeft
         refusal = REFUSALS.get(ticket.state)
         if refusal is not None:
@@ -302,7 +303,9 @@ class Admission:
         return ticket.slot
 
     def leave(self) -> None:
-        """The client is gone. While waiting: drop the request and wake :meth:`wait`. Otherwise nothing."""
+        """The client is gone. While waiting: drop the request and wake :meth:`wait`. With a slot that no
+        :meth:`wait` was called for: give it back. Otherwise nothing.
+        """
         self._scheduler._leave(self)
 
     def release(self) -> None:
@@ -371,6 +374,7 @@ class Scheduler:
     def _await(self, admission: Admission) -> None:
         ticket = admission._ticket
         with self._lock:
+            admission._claimed = True
             if ticket.state is not TicketState.WAITING:
                 return
             admission._woken = woken = threading.Event()
@@ -382,6 +386,8 @@ class Scheduler:
     def _leave(self, admission: Admission) -> None:
         with self._lock:
             self._wake(self._core.leave(self.clock(), admission._ticket))
+            if not admission._claimed:  # a worker that finds its client gone may never call wait
+                self._wake(self._core.release(self.clock(), admission._ticket))
             self._wake([admission._ticket] if admission._ticket.state is TicketState.LEFT else [])
 
     def _release(self, admission: Admission) -> None:

@@ -177,6 +177,33 @@ def test_a_blocked_waiter_whose_client_leaves_raises_and_is_counted_once() -> No
     assert scheduler.counters().cancelled == 1
 
 
+def test_a_slot_that_nobody_waited_for_is_given_back_when_the_client_leaves() -> None:
+    """It was granted while the request waited for a worker, which will find the client gone."""
+    scheduler = Scheduler(capacity=1, max_queue=4, queue_timeout=60)
+    holder, granted, behind = scheduler.enter(), scheduler.enter(), scheduler.enter()
+    assert holder.wait() == 0
+    holder.release()
+    granted.leave()
+    granted.leave()
+    assert behind.wait() == 0
+    with pytest.raises(ClientLeft):
+        granted.wait()
+    behind.release()
+    counters = scheduler.counters()
+    assert (counters.active, counters.admitted, counters.completed, counters.cancelled) == (0, 3, 3, 0)
+
+
+def test_a_slot_that_was_waited_for_stays_with_its_holder_when_the_client_leaves() -> None:
+    """The engine may be at work on it: whoever waited for it gives it back."""
+    scheduler = Scheduler(capacity=1, max_queue=4, queue_timeout=60)
+    holder = scheduler.enter()
+    assert holder.wait() == 0
+    holder.leave()
+    assert scheduler.counters().active == 1
+    holder.release()
+    assert scheduler.counters().active == 0
+
+
 @pytest.mark.parametrize(
     ("event", "expected"),
     [
