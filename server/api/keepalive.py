@@ -78,8 +78,9 @@ class KeepaliveTimer:
                 if self._closed:
                     return
                 pause = min(stream.last_write for stream in self._streams) + self._interval - self._clock()
-                if pause > 0:
-                    self._changed.wait(max(pause, self._interval * _GRAIN))
+                # Also where one is due already: a stream stays due whose client does not read, or has left
+                # while the engine is still at it, and without a pause this thread would never rest.
+                self._changed.wait(max(pause, self._interval * _GRAIN))
                 streams = list(self._streams)
             self.write_due(streams)
 

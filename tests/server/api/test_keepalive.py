@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 
+import pytest
+
 from server.api.keepalive import KeepaliveTimer
 
 
@@ -47,3 +49,37 @@ def test_the_thread_writes_to_registered_streams_and_ends_on_close() -> None:
     late = Stream(0.0)
     timer.add(late)
     assert "keepalive" not in {thread.name for thread in threading.enumerate()}
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_stream_that_stays_due_does_not_keep_the_thread_awake(fails: bool) -> None:
+    """One whose client does not read, or has left while the engine is still at it, or that fails: nothing is
+    written, so its last write stays as old as it is.
+    """
+    rounds: list[str] = []
+
+    class Due(Stream):
+        def write_keepalive(self, silent_since: float) -> None:
+            rounds.append("looked")
+            if rounds.count("looked") == 3:
+                timer.remove(self)
+                self.event.set()
+            if fails:
+                raise RuntimeError("broken")
+
+    class Changed(threading.Condition):
+        """The thread's own waits do not take any time; how long they were to be is kept."""
+
+        def wait(self, timeout: float | None = None) -> bool:
+            if timeout is None:
+                return super().wait()
+            rounds.append(f"slept {timeout:g}")
+            return False
+
+    timer = KeepaliveTimer(10.0, clock=lambda: 100.0)
+    timer._changed = Changed()
+    stream = Due(0.0)
+    timer.add(stream)
+    assert stream.event.wait(30)
+    timer.close()
+    assert rounds[:6] == ["slept 0.5", "looked"] * 3
