@@ -213,8 +213,8 @@ class Exchange:
                 raise RuntimeError("the answer to this request was already begun")
             self.answered = True
             self.record.status = status
-            self.stream = ResponseStream(self._channel, self, head)
-        return self.stream
+            self.stream = stream = ResponseStream(self._channel, self, head)
+        return stream  # the attribute is the I/O thread's again, and None once the client has left
 
     def _head(
         self, status: int, headers: Sequence[tuple[str, str]], framing: Framing, close: bool, length: int = 0

@@ -190,6 +190,43 @@ def test_only_one_answer_is_ever_given(site, request_bytes):
         assert client.answer().body == b"fourth"
 
 
+class LockWithSequel:
+    """A channel's lock; once this thread has let go of it, ``sequel()`` is run before anything else."""
+
+    def __init__(self, lock, sequel):
+        self._lock = lock
+        self._sequel = sequel
+        self._thread = threading.get_ident()
+
+    def __enter__(self):
+        self._lock.acquire()
+
+    def __exit__(self, *_):
+        self._lock.release()
+        if threading.get_ident() == self._thread and self._sequel is not None:
+            sequel, self._sequel = self._sequel, None
+            sequel()
+
+
+def test_a_client_that_leaves_while_its_stream_is_opened(site, request_bytes):
+    """Whoever opened it has a stream, a closed one, and not None."""
+    with site.connect() as client:
+        client.send(request_bytes("POST", "/hold", b""))
+        exchange = site.held()
+        channel = exchange._channel
+
+        def close():
+            site.server.loop.call_soon(lambda: channel.close("the client has left"))
+            site.settle()
+
+        channel.lock = LockWithSequel(channel.lock, close)
+        stream = exchange.open_stream()
+        assert stream.closed
+        with pytest.raises(ClientGone):
+            stream.write(EVENT)
+    assert exchange.record.reason == "the client has left"
+
+
 def test_many_threads_write_whole_chunks(site, request_bytes):
     with site.connect() as client:
         client.send(request_bytes("POST", "/hold", b""))
