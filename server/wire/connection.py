@@ -26,6 +26,7 @@ from generated.errors import WireCode
 from generated.states import (
     CONNECTION,
     CONNECTION_INITIAL,
+    CONNECTION_TERMINAL,
     ConnectionEvent,
     ConnectionState,
     RequestEvent,
@@ -171,7 +172,12 @@ class Connection:
     # -- bytes from the engine ---------------------------------------------------------------------------
 
     def receive_data(self, data: bytes, now: float) -> None:
-        """Consume what one read returned; consecutive frames of one request become one event."""
+        """Consume what one read returned; consecutive frames of one request become one event.
+
+        Once the connection is over, nothing: what the engine wrote before it went shall not follow its end.
+        """
+        if self.state in CONNECTION_TERMINAL:
+            return
         received: list[Any] = self._reader.feed(data)
         if not received:
             return

@@ -328,11 +328,12 @@ class _Session:
         if not events:
             return
         supervisor = self._supervisor
-        last = events[-1]
-        if isinstance(last, ConnectionLost):
+        # Wherever it is in the batch: one that is overlooked leaves a dead engine in place for ever.
+        lost = next((event for event in events if isinstance(event, ConnectionLost)), None)
+        if lost is not None:
             self._over = True
-            self.reason = last.reason
-            supervisor._lost(last)
+            self.reason = lost.reason
+            supervisor._lost(lost)
         for event in events:
             if isinstance(event, TelemetryFrame):
                 supervisor.telemetry.update(event.frame)

@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 import os
 import sys
+import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -312,13 +313,18 @@ def make_client() -> Iterator[Callable[..., EngineClient]]:
         pytest.skip("the scripted engine of ../shared is not here")
     clients: list[EngineClient] = []
 
-    def make(argv: Sequence[str], **timeouts: float) -> EngineClient:
+    def make(
+        argv: Sequence[str],
+        *,
+        on_availability: Callable[[Availability], None] = lambda availability: None,
+        **timeouts: float,
+    ) -> EngineClient:
         client = EngineClient(
             EngineLaunch(argv, {**os.environ, "SCRIPTED": str(SCRIPTED_ENGINE)}),
             dataclasses.replace(TIMEOUTS, **timeouts),
             family=FAMILIES["glm"],
             restart=True,
-            on_availability=lambda availability: None,
+            on_availability=on_availability,
         )
         clients.append(client)
         return client
@@ -326,6 +332,40 @@ def make_client() -> Iterator[Callable[..., EngineClient]]:
     yield make
     for client in clients:
         client.shut_down()
+
+
+@pytest.fixture
+def first_life(tmp_path: Path) -> Callable[[str], tuple[str, ...]]:
+    """An engine that runs a program when it is started first, and is the scripted engine from then on."""
+
+    def argv(program: str) -> tuple[str, ...]:
+        mark = tmp_path / "started"
+        again = 'os.execv(sys.executable, [sys.executable, os.environ["SCRIPTED"], "0"])'
+        lines = [
+            "import os, sys, time",
+            f"if os.path.exists({str(mark)!r}): {again}",
+            f"open({str(mark)!r}, 'w').close()",
+            textwrap.dedent(program),
+        ]
+        return sys.executable, "-c", "\n".join(lines)
+
+    return argv
+
+
+@pytest.fixture
+def second_life_serves() -> Callable[[EngineClient], None]:
+    """The engine is restarted, once, and the next request works."""
+
+    def check(client: EngineClient) -> None:
+        limit = time.monotonic() + PATIENCE
+        while client.health().status != "ok" or client.health().restarts != 1:
+            assert time.monotonic() < limit, client.health()
+            time.sleep(0.005)
+        sink = RecordingSink()
+        client.submit(submission(), sink)
+        assert (sink.wait().outcome, sink.text) == (("done", 2), "Héllo".encode())
+
+    return check
 
 
 @pytest.fixture

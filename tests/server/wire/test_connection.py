@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from generated import frames
-from server.wire.events import ConnectionLost, Image
+from server.wire.events import ConnectionLost, Failed, Image
 
 READY = b"a banner\n\x01\x01READY\x01\x01\nSTAT 0 0.0 0.0 1.0\n"
+PROF = b"PROF 2.5 7 12 0.4 0.1 0.9 0.6 0.2 15\n"
 
 
 def one_of_each(sink: Any) -> list[tuple[str, Any]]:
@@ -294,6 +295,16 @@ def test_a_failed_write_is_the_named_failure_of_its_request(wire: Any, kind: str
         assert sink.wait().outcome == ("failure", 500, "engine_error")
         assert sink.cause == f"failed to write {kind} to the engine"
     assert other.wait().cause == f"failed to write {kind} to the engine: Broken pipe"
+
+
+def test_nothing_follows_the_end_of_the_connection(wire: Any, sink: Any, make_submission: Any) -> None:
+    """A writer sees the broken pipe while frames of the engine still lie in its stdout."""
+    connection = wire.connection
+    connection.submit(make_submission(), sink, wire.now)
+    (message,) = connection.take_outgoing()
+    connection.write_failed(message, "Broken pipe", wire.now)
+    connection.receive_data(PROF + b"DATA 1 1\nx\n", wire.now)
+    assert [type(event) for event in connection.take_events()] == [Failed, ConnectionLost]
 
 
 def test_nothing_can_be_submitted_without_an_open_connection(new_wire: Callable[..., Any]) -> None:

@@ -8,18 +8,13 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
-import textwrap
-import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from server.scheduler import Scheduler
 from server.wire.process import EngineStartError
-from server.wire.requests import EngineClient
 
 ACCEPT = "ACCEPT <id> 7"
 STALL = 3.0  # seconds; more than a running engine ever takes for a frame, on however busy a machine
@@ -48,29 +43,6 @@ FAULTS: dict[str, tuple[list[str], str]] = {
     "wrong word count": (["DONE <id> STAT 1 2.5"], "DONE"),
     "second STAT line": (["STAT 0 0.0 0.0 1.0"], "STAT"),
 }
-
-
-def first_life(directory: Path, program: str) -> tuple[str, ...]:
-    """An engine that runs ``program`` when it is started first, and is the scripted engine from then on."""
-    mark = directory / "started"
-    again = 'os.execv(sys.executable, [sys.executable, os.environ["SCRIPTED"], "0"])'
-    lines = [
-        "import os, sys",
-        f"if os.path.exists({str(mark)!r}): {again}",
-        f"open({str(mark)!r}, 'w').close()",
-        textwrap.dedent(program),
-    ]
-    return sys.executable, "-c", "\n".join(lines)
-
-
-def assert_second_life_serves(client: EngineClient, new_sink: Any, make_submission: Any) -> None:
-    limit = time.monotonic() + 15
-    while client.health().status != "ok" or client.health().restarts != 1:
-        assert time.monotonic() < limit
-        time.sleep(0.005)
-    sink = new_sink()
-    client.submit(make_submission(), sink)
-    assert (sink.wait().outcome, sink.text) == (("done", 2), "Héllo".encode())
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -182,14 +154,18 @@ def test_a_prompt_larger_than_the_pipe_arrives_whole(bench: Any) -> None:
 
 @pytest.mark.parametrize("phase", PHASES)
 def test_an_engine_that_closes_its_stdout_and_lives_on(
-    tmp_path: Any, make_client: Any, new_sink: Any, make_submission: Any, phase: str
+    first_life: Any,
+    second_life_serves: Any,
+    make_client: Any,
+    new_sink: Any,
+    make_submission: Any,
+    phase: str,
 ) -> None:
     """The first life closes its stdout in the given phase, the second is the scripted engine."""
     before, names, text = PHASES[phase]
     lines = [line.replace("<id>", "1").replace("<n>", "1").replace(" => ", "\n") for line in before]
     client = make_client(
         first_life(
-            tmp_path,
             f"""
             os.write(1, b"\\x01\\x01READY\\x01\\x01\\nSTAT 0 0.0 0.0 1.0\\n")
             os.read(0, 1000)
@@ -208,7 +184,7 @@ def test_an_engine_that_closes_its_stdout_and_lives_on(
         "the engine closed its stdout",
     )
     assert (list(dict.fromkeys(sink.names)), sink.text) == ([*names, "failure"], text)
-    assert_second_life_serves(client, new_sink, make_submission)
+    second_life_serves(client)
 
 
 # -- faults of one request only ------------------------------------------------------------------------------
@@ -264,12 +240,12 @@ SPOILT_STARTS = {
 
 @pytest.mark.parametrize("how", SPOILT_STARTS)
 def test_an_engine_that_does_not_become_ready(
-    tmp_path: Any, make_client: Any, new_sink: Any, make_submission: Any, how: str
+    first_life: Any, second_life_serves: Any, make_client: Any, new_sink: Any, make_submission: Any, how: str
 ) -> None:
     """The first life goes wrong, the second is the scripted engine: a named failure, then requests work."""
     program, cause = SPOILT_STARTS[how]
     ready = 5.0 if how == "is silent" else 10.0  # the second life needs time to start as well
-    client = make_client(first_life(tmp_path, program), ready=ready)
+    client = make_client(first_life(program), ready=ready)
     client.start()
     refused = new_sink()
     client.submit(make_submission(), refused)
@@ -277,7 +253,7 @@ def test_an_engine_that_does_not_become_ready(
     with pytest.raises(EngineStartError, match="did not become ready") as caught:
         client.wait_ready()
     assert cause in str(caught.value)
-    assert_second_life_serves(client, new_sink, make_submission)
+    second_life_serves(client)
 
 
 @pytest.mark.parametrize("fault", ["exit", "oversized"])

@@ -1,0 +1,59 @@
+"""Supervision when two things happen at once: the other one is let in at the exact point where it hurts."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from server.wire.supervisor import _Session
+
+READY = b"\x01\x01READY\x01\x01\nSTAT 0 0.0 0.0 1.0\n"
+PROF = b"PROF 2.5 7 12 0.4 0.1 0.9 0.6 0.2 15\n"
+
+
+def in_another_thread(action: Any) -> None:
+    """Run it from start to end before going on."""
+    thread = threading.Thread(target=action)
+    thread.start()
+    thread.join()
+
+
+def test_a_writer_that_finds_the_engine_dead_before_the_reader_does(
+    first_life: Any,
+    second_life_serves: Any,
+    make_client: Any,
+    new_sink: Any,
+    make_submission: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its broken pipe is noted between the reader's poll and its read, which then finds a frame."""
+    goes_on = tmp_path / "goes on"
+    client = make_client(
+        first_life(
+            f"""
+            os.close(0)
+            os.write(1, {READY!r})
+            while not os.path.exists({str(goes_on)!r}): time.sleep(0.01)
+            os.write(1, {PROF!r})
+            time.sleep(600)
+            """
+        )
+    )
+    sink, read = new_sink(), _Session._read
+
+    def submit_first(session: _Session) -> bool:
+        if session.ready:
+            monkeypatch.undo()
+            in_another_thread(lambda: client.submit(make_submission(), sink))
+        return read(session)
+
+    monkeypatch.setattr(_Session, "_read", submit_first)
+    client.start()
+    client.wait_ready()
+    goes_on.touch()
+    assert sink.wait().cause == "failed to write SUBMIT to the engine"
+    second_life_serves(client)
