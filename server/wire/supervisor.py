@@ -338,8 +338,11 @@ class _Session:
             if isinstance(event, TelemetryFrame):
                 supervisor.telemetry.update(event.frame)
             elif isinstance(event, EngineReady):
-                self.ready = True
-                supervisor._became_ready()
+                if (
+                    not self._over
+                ):  # else its loss has been announced already, and READY must not be the last word
+                    self.ready = True
+                    supervisor._became_ready()
             elif not isinstance(event, ConnectionLost):
                 try:
                     event.deliver()

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import logging
+import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from server.wire.events import Availability
+from server.wire.process import EngineStartError
 from server.wire.supervisor import _Session
 
+PATIENCE = 15.0  # seconds after which a test gives up on something that must happen
 READY = b"\x01\x01READY\x01\x01\nSTAT 0 0.0 0.0 1.0\n"
 PROF = b"PROF 2.5 7 12 0.4 0.1 0.9 0.6 0.2 15\n"
 
@@ -57,3 +63,30 @@ def test_a_writer_that_finds_the_engine_dead_before_the_reader_does(
     goes_on.touch()
     assert sink.wait().cause == "failed to write SUBMIT to the engine"
     second_life_serves(client)
+
+
+def test_an_engine_that_is_lost_with_its_ready_was_never_ready(
+    make_client: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """READY and nonsense in one buffer: no announcement, and the pause grows as for any failed start."""
+    caplog.set_level(logging.INFO, "server.wire")
+    told: list[Availability] = []
+    program = f"import os, time; os.write(1, {READY + b'NONSENSE 1' + bytes([10])!r}); time.sleep(600)"
+    client = make_client(
+        (sys.executable, "-c", program), on_availability=told.append, backoff_first=0.01, backoff_last=0.04
+    )
+    client.start()
+    with pytest.raises(EngineStartError, match=r"did not become ready: protocol fault: .*NONSENSE"):
+        client.wait_ready()
+    limit = time.monotonic() + PATIENCE
+    while client.health().restarts < 3:
+        assert time.monotonic() < limit
+        time.sleep(0.005)
+    client.shut_down()
+    assert Availability.READY not in told
+    pauses = [r.getMessage() for r in caplog.records if "restarted in" in r.getMessage()]
+    assert [pause.removeprefix("the engine is restarted in ") for pause in pauses[:3]] == [
+        "0.01 s",
+        "0.02 s",
+        "0.04 s",
+    ]
