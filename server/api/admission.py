@@ -45,8 +45,10 @@ def launch_when_admitted(
     admission = _entered(gateway.scheduler, exchange, pinned)
 
     def launch() -> None:
-        slot = _granted(admission, exchange)
-        run(admission).launch(gateway.engine, submission(slot))
+        with _given_back_on_failure(admission):
+            slot = _granted(admission, exchange)
+            started, submitted = run(admission), submission(slot)
+        started.launch(gateway.engine, submitted)  # gives it back itself
 
     if admission.is_waiting:
         return launch
@@ -56,8 +58,20 @@ def launch_when_admitted(
 
 def _entered(scheduler: Scheduler, exchange: Exchange, pinned: int | None) -> Admission:
     admission = scheduler.enter(pinned)
-    exchange.client.on_gone(admission.leave)
+    with _given_back_on_failure(admission):
+        exchange.client.on_gone(admission.leave)
     return admission
+
+
+@contextmanager
+def _given_back_on_failure(admission: Admission) -> Iterator[None]:
+    """What is not launched takes nothing with it, whatever it failed of: neither a place nor a slot."""
+    try:
+        yield
+    except BaseException:
+        admission.leave()
+        admission.release()
+        raise
 
 
 def _granted(admission: Admission, exchange: Exchange) -> int:
@@ -68,8 +82,7 @@ def _granted(admission: Admission, exchange: Exchange) -> int:
     finally:
         exchange.note(queue_wait_ms=wait_ms(admission))
     if exchange.client.is_gone:
-        admission.release()
-        raise ClientGone
+        raise ClientGone  # both callers give the slot back
     return slot
 
 
@@ -79,9 +92,8 @@ def holding_slot(
 ) -> Iterator[tuple[Admission, int]]:
     """Wait for a slot and hold it for the length of a with statement; raises the same."""
     admission = _entered(scheduler, exchange, pinned)
-    slot = _granted(admission, exchange)
     try:
-        yield admission, slot
+        yield admission, _granted(admission, exchange)
     finally:
         admission.release()
 
