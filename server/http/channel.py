@@ -275,13 +275,16 @@ class Channel:
         if self.phase is Phase.CLOSED:
             return 0
         pending_before = self._output.pending
+        if not pending_before:
+            # Before there is anything pending: the loop looks at the two without the lock, and must never see
+            # bytes that have only just come beside the time of others that went long ago.
+            self._stalled_since = self.shared.clock()
         try:
             pending = self._output.send(data)
         except Broken:
             self.break_off_locked(WAS_RESET)
             return 0
         if pending and not pending_before:
-            self._stalled_since = self.shared.clock()
             self._update_interest_locked()
         return pending
 
@@ -350,7 +353,7 @@ class Channel:
     def check_deadlines(self, now: float) -> None:
         """Called a few times a second at most."""
         config = self.shared.config
-        if self._output.pending and now - self._stalled_since > config.write_stall:
+        if self._output.pending and now - self._stalled_since > config.write_stall:  # in this order
             self._reset_after = True
             self.close("the client stopped reading")
         elif self.phase is Phase.LINGERING:

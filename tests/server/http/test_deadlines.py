@@ -153,6 +153,31 @@ def test_client_that_stops_reading_counts_as_gone(serve, clock, request_bytes, e
     assert (record.outcome, record.reason) == told
 
 
+def test_bytes_that_have_only_just_come_are_not_stalled(serve, clock, request_bytes):
+    """The loop looks while an answer is handed over that begins long after the last one was sent."""
+    site = serve(clock=clock, write_stall=LIMIT)
+    with site.connect(receive_buffer=4096) as client:
+        client.send(request_bytes("POST", "/hold", b""))
+        exchange = site.held()
+        site.pass_time(LIMIT * 10)
+        channel = exchange._channel
+        closed = []
+        channel.close = closed.append
+        send = channel._output.send
+
+        def send_and_look(data):
+            pending = send(data)
+            channel.check_deadlines(clock())
+            return pending
+
+        channel._output.send = send_and_look
+        stream = exchange.open_stream()
+        while stream.write(b"x" * 50_000):
+            pass
+        assert closed == []
+        del channel.close
+
+
 def test_slow_reader_is_no_stalled_reader(serve, clock, request_bytes):
     """As long as something is read within the deadline the answer goes on, however long it takes in all."""
     site = serve(clock=clock, write_stall=LIMIT, idle_timeout=LIMIT * 1000)
