@@ -32,8 +32,8 @@ class TelemetryPages:
         """GET /profile: ``seq`` records so far, the last of them in ``turns``."""
         body: dict[str, Any] = {"seq": 0, "turns": []}
         if exchange.authorized:
-            telemetry = self._engine.telemetry
-            body = {"seq": telemetry.turns_seen, "turns": [frame_values(turn) for turn in telemetry.turns]}
+            profile = self._engine.telemetry.profile
+            body = {"seq": profile.seq, "turns": [frame_values(turn) for turn in profile.turns]}
         exchange.respond(200, JSON_HEADERS, compact_json(body))
 
     def experts(self, exchange: Exchange) -> None:

@@ -1,13 +1,12 @@
 """The last things an engine said about itself and its machine, for /health, /profile, /experts and /metrics.
 
-Written by the reader thread, read by any other: every update replaces one reference or appends to a bounded
-deque, so a reader sees each value whole. Telemetry outlives a restart of the engine, except for the expert
-map, which describes one process.
+Written by the reader thread, read by any other: every update replaces one reference to something that is not
+changed any more, so a reader sees each value whole. Telemetry outlives a restart of the engine, except for
+the expert map, which describes one process.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
 
 from generated import limits
@@ -23,6 +22,14 @@ class Experts:
     seq: int
 
 
+@dataclass(frozen=True)
+class Profile:
+    """The last turns, the newest at the end, with the number of turns so far."""
+
+    turns: tuple[Prof, ...]
+    seq: int
+
+
 class Telemetry:
     """Collects the frames that belong to no request."""
 
@@ -30,15 +37,14 @@ class Telemetry:
         self.hwinfo: Hwinfo | None = None
         self.tiers: Tiers | None = None
         self.experts = Experts(None, None, 0)
-        self.turns: deque[Prof] = deque(maxlen=limits.PROFILE_TURNS)
-        self.turns_seen = 0
+        self.profile = Profile((), 0)
         self.advisory: dict[str, Frame] = {}
 
     def update(self, frame: Frame) -> None:
         """Take one frame; kinds without a place of their own are kept as the last of their kind."""
         if isinstance(frame, Prof):
-            self.turns.append(frame)
-            self.turns_seen += 1
+            turns = (*self.profile.turns, frame)[-limits.PROFILE_TURNS :]
+            self.profile = Profile(turns, self.profile.seq + 1)
         elif isinstance(frame, Hwinfo):
             self.hwinfo = frame
         elif isinstance(frame, Tiers):

@@ -12,6 +12,8 @@ import pytest
 
 from generated import fingerprint, http
 from generated.fields import ENDPOINTS
+from generated.frames import Prof
+from server.api.telemetry import frame_values
 from server.app import create_application, create_handlers
 from server.http.routes import contract_routes
 
@@ -99,6 +101,29 @@ def test_section_5_profile_and_experts_show_what_the_engine_said(open_gateway: C
     }  # fmt: skip
     experts = gateway.get("/experts").json
     assert experts == {"rows": 1, "cols": 2, "map": "0a0b", "hits": "03", "seq": 244}
+
+
+def test_section_5_turns_that_end_while_the_profile_is_written_are_in_the_next_one(
+    open_gateway: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where as many are kept as can be, and each new one takes the place of the oldest."""
+    gateway = open_gateway(fresh=True)
+    take = gateway.parts.engine.telemetry.update
+
+    def turn(number: int) -> Prof:
+        return Prof(1.0, number, 1, 0.0, 0.0, 0.1, 0.1, 0.1, 1)
+
+    for number in range(122):
+        take(turn(number))
+
+    def values_after_another_turn(frame: Prof) -> dict[str, Any]:
+        take(turn(1000))
+        return frame_values(frame)
+
+    monkeypatch.setattr("server.api.telemetry.frame_values", values_after_another_turn)
+    profile = gateway.get("/profile").json
+    assert profile["seq"] == 122
+    assert [shown["prompt_tokens"] for shown in profile["turns"]] == list(range(2, 122))
 
 
 KEY = {"Authorization": "Bearer secret"}

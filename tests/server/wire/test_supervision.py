@@ -164,7 +164,7 @@ def test_telemetry_is_kept(bench: Any) -> None:
         "03",
         2,
     )
-    assert (len(telemetry.turns), telemetry.turns_seen) == (120, 130)
+    assert (len(telemetry.profile.turns), telemetry.profile.seq) == (120, 130)
     assert list(telemetry.advisory) == ["PERF"]
     kill(bench)
     bench.wait_ready()
