@@ -28,6 +28,12 @@ _MOST_ALONE: Final = 32
 _MOST_LOOKED_AT: Final = 256  # commas and strings behind the last whole member of a window
 _CUT_NUMBER: Final = 3  # behind "1" in "1e+", which is taken for a number and "e+" where a window ends so
 _MANY_CONTAINERS: Final = 50_000  # so many that a garbage collection would be felt
+_MOST_DISCARDED: Final = 8
+"""Large containers that may wait to be freed when another decoding begins. Many threads decode and one frees,
+which gets its share of the interpreter as one of them: without a bound whoever sends large bodies, be they
+refused, fills the memory. With it there are so many and those of the decodings under way, one or more each. A
+few, so that a request alone, whose parts and answer are freed behind it, never waits for them.
+"""
 
 _STRING_OR_BRACKET: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 
@@ -83,6 +89,7 @@ class _Memory:
     def __init__(self) -> None:
         self.discarded: queue.SimpleQueue[_Large] = queue.SimpleQueue()  # put is safe wherever __del__ runs
         self._lock = threading.Lock()
+        self._freed = threading.Condition(self._lock)  # a container, in the thread for it
         self._decoding = 0
         self._containers = 0
         self._has_frozen = False
@@ -97,6 +104,15 @@ class _Memory:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._free, name="json-freeing", daemon=True)
                 self._thread.start()
+
+    def make_room(self) -> None:
+        """Wait until few large containers are still to be freed.
+
+        That hangs on the freeing thread alone, which waits for nobody but for moments.
+        """
+        with self._freed:
+            while self.discarded.qsize() > _MOST_DISCARDED:
+                self._freed.wait()
 
     @contextmanager
     def uncollected(self) -> Iterator[None]:
@@ -130,6 +146,7 @@ class _Memory:
             del container
             with self._lock:
                 self._containers -= 1
+                self._freed.notify_all()
                 if self._has_frozen and not self._containers and not self._decoding:
                     self._thaw()
 
@@ -149,7 +166,9 @@ def decode(text: str, decoder: json.JSONDecoder, window: int = WINDOW) -> Any:
     are :class:`LargeList` and :class:`LargeDict`.
 
     ``text`` must not be nested deeper than the decoder can follow, and ``decoder`` have no object hook.
+    Waits while too much is to be freed, so it is not for threads that must not wait.
     """
+    _memory.make_room()
     with _memory.uncollected():
         return _Pieces(text, decoder, window).decode()
 

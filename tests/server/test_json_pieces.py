@@ -159,6 +159,58 @@ def test_large_values_are_freed_to_the_last_member(eventually: Callable[[Callabl
     assert eventually(lambda: Marked.alive == 0)
 
 
+class Holding(LargeList):
+    """Holds the thread up that frees it."""
+
+    reached = threading.Event()
+    go_on = threading.Event()
+
+    def free_some(self) -> bool:
+        self.reached.set()
+        self.go_on.wait(60)
+        return super().free_some()
+
+
+@pytest.fixture
+def freeing_held(eventually: Callable[[Callable[[], bool]], bool]) -> Iterator[threading.Event]:
+    """Nothing is freed, and nothing else waits to be, until the event is set."""
+    Holding.reached.clear()
+    Holding.go_on.clear()
+    Holding()
+    assert Holding.reached.wait(60)
+    assert eventually(lambda: json_pieces._memory.discarded.qsize() == 0)
+    yield Holding.go_on
+    Holding.go_on.set()
+
+
+def test_a_decoding_waits_while_many_containers_are_to_be_freed(
+    freeing_held: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many threads decode and one frees: whoever sends large bodies would fill the memory."""
+    freed = json_pieces._memory._freed
+    wait = freed.wait
+    waits = threading.Event()
+
+    def wait_seen(timeout: float | None = None) -> bool:
+        waits.set()
+        return wait(timeout)
+
+    monkeypatch.setattr(freed, "wait", wait_seen)
+    text = "[" + "1," * 100 + "1]"
+    for _ in range(json_pieces._MOST_DISCARDED):
+        assert len(decode(text, STANDARD, 50)) == 101  # and is discarded
+    assert len(decode(text, STANDARD, 50)) == 101
+    assert not waits.is_set()
+    decoded: list[Any] = []
+    thread = threading.Thread(target=lambda: decoded.append(decode(text, STANDARD, 50)), daemon=True)
+    thread.start()
+    assert waits.wait(60)
+    assert decoded == []
+    freeing_held.set()
+    thread.join(60)
+    assert decoded == [[1] * 101]
+
+
 def test_the_collector_never_sees_what_a_large_text_holds_and_goes_on_afterwards(
     eventually: Callable[[Callable[[], bool]], bool],
 ) -> None:
