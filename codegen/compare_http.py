@@ -413,6 +413,24 @@ def _families(found: Comparison) -> None:
             found.add("family.template-changed", new["path"], f"{old['template']} → {new['template']}")
 
 
+def _markup(found: Comparison) -> None:
+    # releases before 1.1.0 say nothing about markup
+    removed, added, pairs = matched(found.old.data.get("markup", []), found.new.data["markup"])
+    for kind in removed:
+        found.add("markup.removed", kind["path"], "the template is gone", removed=True)
+    for kind in added:
+        found.add("markup.added", kind["path"], "a new template")
+    for old, new in pairs:
+        removed, added, markers = matched(old["markers"], new["markers"])
+        for marker in removed:
+            found.add("markup.marker-removed", marker["path"], f"{marker['text']} is gone", removed=True)
+        for marker in added:
+            found.add("markup.marker-added", marker["path"], f"{marker['text']} is new")
+        for before, after in markers:
+            if before["text"] != after["text"]:
+                found.add("markup.text-changed", after["path"], f"{before['text']} → {after['text']}")
+
+
 def _settings(found: Comparison) -> None:
     removed, added, pairs = matched(found.old.data["settings"], found.new.data["settings"])
     for setting in removed:
@@ -466,6 +484,7 @@ HANDLERS: Final[tuple[Callable[[Comparison], None], ...]] = (
     _mapping,
     _general,
     _families,
+    _markup,
     _settings,
 )
 """What compares the HTTP half, each function one section."""

@@ -121,6 +121,8 @@ _LABELS: Final = {
     "objects": "object",
     "members": "family",
     "capabilities": "capability",
+    "markup": "markup",
+    "markers": "marker",
     "field_sets": "field set",
     "environment": "variable",
     "argv": "argument",
@@ -239,6 +241,7 @@ def _namespaces(model: Model) -> Iterator[list[tuple[Item, str]]]:
     )
     for group in groups:
         yield [(item, names.snake(item.name)) for item in group]
+    yield [(marker, f"{kind.name}_{marker.name}") for kind in model.markup for marker in kind.markers]
     for message in messages:
         yield [(item, names.snake(name)) for item, name in members(message)]
     yield [(setting, setting.flag) for setting in model.settings if setting.flag]

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from .findings import alternatives
 from .json_type import parse_type, references_of
 from .lint import Problem, request_fields, rule
 from .model import Endpoint, Item, JsonType, JsonValue, Model, RequestField
@@ -216,6 +217,46 @@ def _model_type(model: Model) -> Iterator[Problem]:
                     family, f"{pattern!r} already belongs to {seen[pattern].name}", other=seen[pattern]
                 )
             seen.setdefault(pattern, family)
+
+
+@rule(
+    "family.template-unknown",
+    "A family's template has a markup.",
+    "Add the template under markup, or name one that is there.",
+)
+def _template(model: Model) -> Iterator[Problem]:
+    known = {kind.name for kind in model.markup}
+    for family in model.families:
+        if family.template and family.template not in known:
+            hint = alternatives(family.template, known, "templates")
+            yield Problem(family, f"there is no markup for the template {family.template!r}", hint)
+
+
+@rule("markup.unused", "Every markup is that of some family's template.", "Name it in a family or remove it.")
+def _markup_unused(model: Model) -> Iterator[Problem]:
+    used = {family.template for family in model.families}
+    for kind in model.markup:
+        if kind.name not in used:
+            yield Problem(kind, "no family has this template")
+
+
+@rule("markup.empty", "A marker is a text that can be seen.", "Give it a text, or remove it.")
+def _markup_empty(model: Model) -> Iterator[Problem]:
+    for kind in model.markup:
+        for marker in kind.markers:
+            if not marker.text.strip():
+                yield Problem(marker, "the text is empty")
+
+
+@rule("markup.clash", "The markers of a template have different texts.", "Use one marker for both.")
+def _markup_clash(model: Model) -> Iterator[Problem]:
+    for kind in model.markup:
+        seen: dict[str, Item] = {}
+        for marker in kind.markers:
+            if marker.text in seen:
+                first = seen[marker.text]
+                yield Problem(marker, f"{marker.text!r} is already the text of {first.name}", other=first)
+            seen.setdefault(marker.text, marker)
 
 
 @rule("setting.no-unit", "A number an operator sets has a unit.", "Add unit.")

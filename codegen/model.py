@@ -28,6 +28,8 @@ from .model_http import (
     JsonObject,
     JsonProperty,
     JsonType,
+    Marker,
+    Markup,
     RequestField,
     Setting,
     Step,
@@ -86,6 +88,8 @@ __all__ = [
     "Key",
     "Launch",
     "Limit",
+    "Marker",
+    "Markup",
     "Message",
     "Model",
     "Payload",
@@ -149,6 +153,7 @@ class Model:
     api_errors: tuple[ApiError, ...]
     capabilities: tuple[Capability, ...]
     families: tuple[Family, ...]
+    markup: tuple[Markup, ...]
     settings: tuple[Setting, ...]
     http: Http
     hooks: tuple[Hook, ...]

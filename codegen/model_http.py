@@ -236,6 +236,20 @@ class Family(Item):
 
 
 @dataclass(frozen=True, slots=True)
+class Marker(Item):
+    """A text that marks a part of a chat."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Markup(Item):
+    """What the chats of one template are marked with; families name it as their ``template``."""
+
+    markers: tuple[Marker, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Setting(Item):
     """A flag and/or an environment variable of ``coli serve``.
 

@@ -165,6 +165,8 @@ FAMILIES: Final = Record(
     COMMON,
 )
 
+MARKUP: Final = item({"markers": Named(item({"text": TEXT}), "marker", LOWER)})
+
 SETTING_ITEM: Final = item(
     {"type": choice("directory", "string", "secret", "integer", "number", "boolean", "choice", "family")},
     {
@@ -334,6 +336,7 @@ SPEC: Final = Record(
         "field_sets": Named(Named(REQUEST_FIELD, "field", LOWER), "field set", LOWER),
         "orders": Named(ListOf(STEP), "order", LOWER),
         "hooks": Named(item(), "hook", LOWER),
+        "markup": Named(MARKUP, "markup", LOWER),
         "faults": Named(item(), "fault", LOWER),
         "objects": Named(OBJECT, "object", PASCAL),
         "reserved": RESERVED,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from . import fingerprint, resolve_http, resolve_states, resolve_wire, values
+from . import fingerprint, resolve_families, resolve_http, resolve_states, resolve_wire, values
 from .findings import Findings
 from .model import Limit, Model, Protocol, Reserved
 from .notation import SPEC
@@ -43,7 +43,7 @@ def _resolve(scope: Scope, source: str) -> Model | None:
     scope.numbers["settings"] = _numbers(scope, "settings", "default")
     limits = tuple(_limit(scope, entry) for entry in scope.section("limits"))
     types = resolve_wire.resolve_types(scope)
-    capabilities = resolve_http.resolve_capabilities(scope)
+    capabilities = resolve_families.resolve_capabilities(scope)
     handshake = resolve_wire.resolve_handshake(scope, types)
     protocol = _protocol(scope)
     commands = resolve_wire.resolve_messages(scope, "commands", "command", types)
@@ -51,7 +51,8 @@ def _resolve(scope: Scope, source: str) -> Model | None:
     launch = resolve_wire.resolve_launch(scope, types)
     request, connection = (resolve_states.resolve_states(scope, name) for name in ("request", "connection"))
     wire_errors = resolve_wire.resolve_wire_errors(scope)
-    families = resolve_http.resolve_families(scope, capabilities)
+    markup = resolve_families.resolve_markup(scope)
+    families = resolve_families.resolve_families(scope, capabilities, markup)
     settings = resolve_http.resolve_settings(scope)
     endpoints = resolve_http.resolve_endpoints(scope)
     objects = resolve_http.resolve_objects(scope)
@@ -73,6 +74,7 @@ def _resolve(scope: Scope, source: str) -> Model | None:
         api_errors=resolve_http.resolve_api_errors(scope),
         capabilities=capabilities,
         families=families,
+        markup=markup,
         settings=settings,
         http=http,
         faults=resolve_wire.resolve_faults(scope),

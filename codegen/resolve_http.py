@@ -1,8 +1,7 @@
-"""Resolves the HTTP half of the spec: api errors, endpoints, objects, families, settings, general facts.
+"""Resolves the HTTP half of the spec: api errors, endpoints, objects, settings, general facts.
 
-Guarantees: every error, capability, setting, hook, object and field that is named exists; orders are
-spliced; an endpoint holds the fields it checks, own ones first, and of the shared ones only those its
-orders reach.
+Guarantees: every error, setting, hook, object and field that is named exists; orders are spliced; an
+endpoint holds the fields it checks, own ones first, and of the shared ones only those its orders reach.
 """
 
 from __future__ import annotations
@@ -17,9 +16,7 @@ from .json_type import PLAIN_TYPES, parse_type, references_of
 from .model import (
     ApiError,
     BodyExample,
-    Capability,
     Endpoint,
-    Family,
     FinishReason,
     Header,
     HealthStatus,
@@ -117,32 +114,6 @@ def _api_error(scope: Scope, entry: Entry) -> ApiError:
         retry_after=integer_of(tree, "retry_after"),
         close=flag_of(tree, "close"),
     )
-
-
-def resolve_capabilities(scope: Scope) -> tuple[Capability, ...]:
-    """What an engine family may be able to do."""
-    section = as_tree(scope.section("families").get("capabilities"))
-    return tuple(
-        Capability(**item_keys(entry, f"families.capabilities.{entry.key.text}")) for entry in section
-    )
-
-
-def resolve_families(scope: Scope, capabilities: tuple[Capability, ...]) -> tuple[Family, ...]:
-    """Model families."""
-    known = [capability.name for capability in capabilities]
-    found = []
-    for entry in as_tree(scope.section("families").get("members")):
-        tree, name = as_tree(entry.value), entry.key.text
-        found.append(
-            Family(
-                **item_keys(entry, f"families.members.{name}"),
-                model_types=texts_of(tree, "model_types"),
-                can=scope.expect_all(tree.get("can"), known, "capabilities", f"family {name}"),
-                stops=texts_of(tree, "stops"),
-                template=text_of(tree, "template"),
-            )
-        )
-    return tuple(found)
 
 
 def resolve_settings(scope: Scope) -> tuple[Setting, ...]:

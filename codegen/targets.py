@@ -77,6 +77,7 @@ TARGETS: Final[tuple[Target, ...]] = (
             Output("generated/limits.py", "python/limits.py.j2"),
             Output("generated/states.py", "python/states.py.j2"),
             Output("generated/families.py", "python/families.py.j2"),
+            Output("generated/markup.py", "python/markup.py.j2"),
             Output("generated/settings.py", "python/settings.py.j2"),
             Output("generated/launch.py", "python/launch.py.j2"),
             Output("generated/http.py", "python/http.py.j2"),

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Final
 
-VERSION: Final = "1.0.0"
+VERSION: Final = "1.1.0"
 """Version of the protocol."""
 
 BASE: Final = "63c919f9d1b2c4b3e86fb1113966a2a579adcc4988890fabe5757ddce11ea7ce"
 """What the bytes on the wire must be: equal on both sides means plain requests are understood."""
 
-FULL: Final = "7e62a0b8b680c76bcea2ead3db8a0096bec02b320e4f3cb75fcb5a6f035934d6"
+FULL: Final = "feec7e39b7b2b60ba4387a075c9808acb673accb3ea28e3559f3f284b60d96d2"
 """Everything promised, prose left out."""

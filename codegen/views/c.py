@@ -38,6 +38,11 @@ def _header(model: Model) -> dict[str, object]:
         {"macro": f"COLIBRI_ENV_{variable.name}", "name": variable.name, "doc": variable.doc}
         for variable in model.launch.environment
     ]
+    markers = [
+        {"macro": f"COLIBRI_MARKUP_{kind.name}_{marker.name}".upper(), "text": marker.text, "doc": marker.doc}
+        for kind in model.markup
+        for marker in kind.markers
+    ]
     names = [NO_FAULT, *(fault.name for fault in model.faults)]
     identifier = model.commands[0].field("id").type
     if not isinstance(identifier, UintType):
@@ -51,6 +56,7 @@ def _header(model: Model) -> dict[str, object]:
         "fingerprint_full": model.fingerprint_full,
         "limits": limits,
         "variables": variables,
+        "markers": markers,
         "rules": [{"macro": f"COLIBRI_RULE_{name.upper()}", "name": name} for name in names],
         "wire_errors": [error.name for error in model.wire_errors if error.on_wire],
         "sentinel": model.handshake.sentinel,

@@ -1,8 +1,10 @@
-"""Tables of docs/api.md: endpoints with their fields in checking order, errors, settings, families."""
+"""Tables of docs/api.md: endpoints with their fields in checking order, errors, settings, families,
+markup.
+"""
 
 from __future__ import annotations
 
-from ..model import ApiError, Endpoint, Model, RequestField, Setting
+from ..model import ApiError, Endpoint, Markup, Model, RequestField, Setting
 from .markdown import anchor, meaning, table
 
 
@@ -13,6 +15,7 @@ def tables(model: Model) -> dict[str, str]:
         "api-errors": _errors(model),
         "settings": _settings(model),
         "families": _families(model),
+        "markup": "\n".join(_markup(kind) for kind in model.markup),
         "headers": table(
             ("header", "sent", "meaning"), [(f"`{h.name}`", h.sent, h.doc) for h in model.http.headers]
         ),
@@ -173,6 +176,16 @@ def _setting_row(item: Setting) -> tuple[object, ...]:
         bounds,
         anchor(item.path) + meaning(item),
     )
+
+
+def _markup(kind: Markup) -> str:
+    """A template: its name and prose, and the table of its markers."""
+    rows = [
+        (f"{anchor(marker.path)}`{marker.name}`", f"`{marker.text}`", meaning(marker))
+        for marker in kind.markers
+    ]
+    head = f"{anchor(kind.path)}**`{kind.name}`** — {meaning(kind)}"
+    return f"{head}\n\n" + table(("marker", "text", "meaning"), rows)
 
 
 def _families(model: Model) -> str:

@@ -39,6 +39,7 @@ def build(model: Model) -> dict[str, View | str]:
         "generated/limits.py": _limits(model),
         "generated/states.py": _states(model),
         "generated/families.py": _families(model),
+        "generated/markup.py": _markup(model),
         "generated/settings.py": _settings(model),
         "generated/launch.py": _launch(model),
         "generated/http.py": _http(model),
@@ -161,6 +162,28 @@ def _families(model: Model) -> View:
             }
             for family in model.families
         ],
+    }
+
+
+def _markup(model: Model) -> View:
+    return {
+        "templates": [
+            {
+                "constant": names.macro(kind.name),
+                "name": kind.name,
+                "doc": item_doc(kind, lead=f"Every marker of the template {kind.name}, by name."),
+                "markers": [
+                    {
+                        "constant": names.macro(f"{kind.name}_{marker.name}"),
+                        "name": marker.name,
+                        "text": marker.text,
+                        "doc": item_doc(marker),
+                    }
+                    for marker in kind.markers
+                ],
+            }
+            for kind in model.markup
+        ]
     }
 
 

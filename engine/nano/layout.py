@@ -14,41 +14,38 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from generated import markup
+
 SPECIAL_TOKENS: Final = (
-    "<|endoftext|>",
+    markup.GLM_END_OF_TEXT,
     "[MASK]",
-    "[gMASK]",
+    markup.GLM_GENERATION_MASK,
     "[sMASK]",
-    "<sop>",
+    markup.GLM_START_OF_PIECE,
     "<eop>",
-    "<|system|>",
-    "<|user|>",
-    "<|assistant|>",
-    "<|observation|>",
+    markup.GLM_SYSTEM,
+    markup.GLM_USER,
+    markup.GLM_ASSISTANT,
+    markup.GLM_OBSERVATION,
 )
 """Turn and document markers: removed when text is decoded, and three of them end an answer."""
 TAG_TOKENS: Final = (
-    "<think>",
-    "</think>",
-    "<tool_call>",
-    "</tool_call>",
-    "<tool_response>",
-    "</tool_response>",
-    "<arg_key>",
-    "</arg_key>",
-    "<arg_value>",
-    "</arg_value>",
+    markup.GLM_REASONING_OPEN,
+    markup.GLM_REASONING_CLOSE,
+    markup.GLM_CALL_OPEN,
+    markup.GLM_CALL_CLOSE,
+    markup.GLM_RESPONSE_OPEN,
+    markup.GLM_RESPONSE_CLOSE,
+    markup.GLM_ARGUMENT_KEY_OPEN,
+    markup.GLM_ARGUMENT_KEY_CLOSE,
+    markup.GLM_ARGUMENT_VALUE_OPEN,
+    markup.GLM_ARGUMENT_VALUE_CLOSE,
 )
 """Single tokens that stay visible in decoded text, because the gateway parses them."""
-END_TOKENS: Final = ("<|endoftext|>", "<|user|>", "<|observation|>")
-DOCUMENT_START: Final = "[gMASK]<sop>"
+END_TOKENS: Final = (markup.GLM_END_OF_TEXT, markup.GLM_USER, markup.GLM_OBSERVATION)
+DOCUMENT_START: Final = markup.GLM_GENERATION_MASK + markup.GLM_START_OF_PIECE
 
 TOOLS_OPENING: Final = "You may call these tools:"
-TOOLS_CLOSING: Final = (
-    "To call a tool write <tool_call>NAME<arg_key>KEY</arg_key><arg_value>VALUE</arg_value></tool_call> with "
-    "one key and one value for each argument."
-)
-
 ANSWER_WEIGHT: Final = 1.0
 PROMPT_WEIGHT: Final = 0.05
 PLAIN_WEIGHT: Final = 0.5
@@ -67,14 +64,30 @@ class Mode(enum.Enum):
     in histories.
     """
 
-    THINK = "<think>"
-    DIRECT = "<think></think>"
-    BARE = "</think>"
+    THINK = markup.GLM_REASONING_OPEN
+    DIRECT = markup.GLM_REASONING_OPEN + markup.GLM_REASONING_CLOSE
+    BARE = markup.GLM_REASONING_CLOSE
+
+
+def tool_call(name: str, arguments: Sequence[tuple[str, str]]) -> str:
+    """One tool call in the family's syntax."""
+    pairs = "".join(
+        f"{markup.GLM_ARGUMENT_KEY_OPEN}{key}{markup.GLM_ARGUMENT_KEY_CLOSE}"
+        f"{markup.GLM_ARGUMENT_VALUE_OPEN}{value}{markup.GLM_ARGUMENT_VALUE_CLOSE}"
+        for key, value in arguments
+    )
+    return f"{markup.GLM_CALL_OPEN}{name}{pairs}{markup.GLM_CALL_CLOSE}"
+
+
+TOOLS_CLOSING: Final = (
+    f"To call a tool write {tool_call('NAME', [('KEY', 'VALUE')])} with "
+    "one key and one value for each argument."
+)
 
 
 def effort_line(effort: str) -> str:
     """The system turn that switches reasoning on."""
-    return f"<|system|>Reasoning Effort: {effort}"
+    return f"{markup.GLM_SYSTEM}Reasoning Effort: {effort}"
 
 
 def tools_turn(
@@ -82,7 +95,8 @@ def tools_turn(
 ) -> str:
     """The system turn that declares tools, one JSON text a line."""
     lines = "\n".join(json.dumps(tool, ensure_ascii=False) for tool in tools)
-    return f"<|system|>{opening}\n<tools>\n{lines}\n</tools>\n{closing}"
+    declared = f"{markup.GLM_DECLARATIONS_OPEN}\n{lines}\n{markup.GLM_DECLARATIONS_CLOSE}"
+    return f"{markup.GLM_SYSTEM}{opening}\n{declared}\n{closing}"
 
 
 def assistant_turn(mode: Mode, reasoning: str, answer: str, closing: str) -> list[Segment]:
@@ -91,16 +105,10 @@ def assistant_turn(mode: Mode, reasoning: str, answer: str, closing: str) -> lis
     """
     if mode is Mode.THINK:
         return [
-            Segment("<|assistant|><think>", PROMPT_WEIGHT),
-            Segment(f"{reasoning}</think>{answer}{closing}", ANSWER_WEIGHT),
+            Segment(markup.GLM_ASSISTANT + mode.value, PROMPT_WEIGHT),
+            Segment(f"{reasoning}{markup.GLM_REASONING_CLOSE}{answer}{closing}", ANSWER_WEIGHT),
         ]
     return [
-        Segment(f"<|assistant|>{mode.value}", PROMPT_WEIGHT),
+        Segment(markup.GLM_ASSISTANT + mode.value, PROMPT_WEIGHT),
         Segment(f"{answer}{closing}", ANSWER_WEIGHT),
     ]
-
-
-def tool_call(name: str, arguments: Sequence[tuple[str, str]]) -> str:
-    """One tool call in the family's syntax."""
-    pairs = "".join(f"<arg_key>{key}</arg_key><arg_value>{value}</arg_value>" for key, value in arguments)
-    return f"<tool_call>{name}{pairs}</tool_call>"

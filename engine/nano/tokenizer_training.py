@@ -15,6 +15,7 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, 
 
 from engine.nano.documents import documents
 from engine.nano.layout import SPECIAL_TOKENS, TAG_TOKENS
+from generated import markup
 
 VOCABULARY_SIZE: Final = 1024
 SAMPLE_DOCUMENTS: Final = 12_000
@@ -62,8 +63,8 @@ def save_tokenizer(tokenizer: Tokenizer, directory: Path) -> None:
         "tokenizer_class": "PreTrainedTokenizerFast",
         "clean_up_tokenization_spaces": False,
         "model_max_length": 2048,
-        "eos_token": "<|endoftext|>",
-        "pad_token": "<|endoftext|>",
+        "eos_token": markup.GLM_END_OF_TEXT,
+        "pad_token": markup.GLM_END_OF_TEXT,
         "padding_side": "left",
         "add_prefix_space": False,
     }

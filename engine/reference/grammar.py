@@ -23,6 +23,7 @@ from engine.reference import schema_numbers
 from engine.reference.gbnf import to_lark
 from engine.reference.kernels import Floats
 from engine.reference.schema_width import widest_row
+from generated import markup
 
 _MOST_ITEMS = 20_000
 _LIMITS = LLParserLimits(
@@ -41,8 +42,8 @@ MOST_SECONDS = 1.0
 _GBNF_RULE = re.compile(r"^[ \t]*[A-Za-z0-9_-]+[ \t]*::=", re.MULTILINE)
 _LARK_SCHEMA = re.compile(r"%json\s*")
 _FREE_TOKENS = '%llguidance {"no_forcing": true}\n'
-OPENS_REASONING = "<think>"
-CLOSES_REASONING = "</think>"
+OPENS_REASONING = markup.GLM_REASONING_OPEN
+CLOSES_REASONING = markup.GLM_REASONING_CLOSE
 
 
 class GrammarError(ValueError):

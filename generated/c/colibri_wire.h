@@ -29,9 +29,9 @@
 extern "C" {
 #endif
 
-#define COLIBRI_VERSION "1.0.0"
+#define COLIBRI_VERSION "1.1.0"
 #define COLIBRI_FINGERPRINT_BASE "63c919f9d1b2c4b3e86fb1113966a2a579adcc4988890fabe5757ddce11ea7ce"
-#define COLIBRI_FINGERPRINT_FULL "7e62a0b8b680c76bcea2ead3db8a0096bec02b320e4f3cb75fcb5a6f035934d6"
+#define COLIBRI_FINGERPRINT_FULL "feec7e39b7b2b60ba4387a075c9808acb673accb3ea28e3559f3f284b60d96d2"
 
 /* ---------------------------------------------------------------- limits */
 
@@ -100,6 +100,53 @@ extern "C" {
 #define COLIBRI_ENV_CTX "CTX"
 /* Seed of the sampler. */
 #define COLIBRI_ENV_SEED "SEED"
+
+/* ---------------------------------------------------------------- markup: what the text of a chat is marked with */
+
+/* First in every document. */
+#define COLIBRI_MARKUP_GLM_GENERATION_MASK "[gMASK]"
+/* Second in every document. */
+#define COLIBRI_MARKUP_GLM_START_OF_PIECE "<sop>"
+/* Begins a turn of instructions: effort, tools, system and developer messages. */
+#define COLIBRI_MARKUP_GLM_SYSTEM "<|system|>"
+/* Begins a turn of the user. */
+#define COLIBRI_MARKUP_GLM_USER "<|user|>"
+/* Begins a turn of the model; the last one of a prompt is open. */
+#define COLIBRI_MARKUP_GLM_ASSISTANT "<|assistant|>"
+/* Begins a run of tool results. */
+#define COLIBRI_MARKUP_GLM_OBSERVATION "<|observation|>"
+/* Ends a document. */
+#define COLIBRI_MARKUP_GLM_END_OF_TEXT "<|endoftext|>"
+/* Begins the tools offered, one JSON text a line. */
+#define COLIBRI_MARKUP_GLM_DECLARATIONS_OPEN "<tools>"
+/* Ends the tools offered. */
+#define COLIBRI_MARKUP_GLM_DECLARATIONS_CLOSE "</tools>"
+/* Begins a tool result. */
+#define COLIBRI_MARKUP_GLM_RESPONSE_OPEN "<tool_response>"
+/* Ends a tool result. */
+#define COLIBRI_MARKUP_GLM_RESPONSE_CLOSE "</tool_response>"
+/* Begins the reasoning of an answer; last in a prompt with thinking on. */
+#define COLIBRI_MARKUP_GLM_REASONING_OPEN "<think>"
+/* Ends the reasoning; a grammar holds from here on. */
+#define COLIBRI_MARKUP_GLM_REASONING_CLOSE "</think>"
+/* Begins a tool call; the name of the tool follows. */
+#define COLIBRI_MARKUP_GLM_CALL_OPEN "<tool_call>"
+/* Ends a tool call. */
+#define COLIBRI_MARKUP_GLM_CALL_CLOSE "</tool_call>"
+/* Begins the name of an argument. */
+#define COLIBRI_MARKUP_GLM_ARGUMENT_KEY_OPEN "<arg_key>"
+/* Ends the name of an argument. */
+#define COLIBRI_MARKUP_GLM_ARGUMENT_KEY_CLOSE "</arg_key>"
+/* Begins the value of an argument: plain text, or JSON of any other type. */
+#define COLIBRI_MARKUP_GLM_ARGUMENT_VALUE_OPEN "<arg_value>"
+/* Ends the value of an argument. */
+#define COLIBRI_MARKUP_GLM_ARGUMENT_VALUE_CLOSE "</arg_value>"
+/* Begins a turn: its role, a line feed, its text. */
+#define COLIBRI_MARKUP_CHATML_TURN_OPEN "<|im_start|>"
+/* Ends a turn. */
+#define COLIBRI_MARKUP_CHATML_TURN_CLOSE "<|im_end|>"
+/* Ends a document. */
+#define COLIBRI_MARKUP_CHATML_END_OF_TEXT "<|endoftext|>"
 
 /* ---------------------------------------------------------------- faults and codes */
 

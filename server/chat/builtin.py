@@ -10,9 +10,9 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from generated import markup
 from server.chat.messages import Message
 from server.chat.policy import ThinkingMode
-from server.text import reasoning, tools
 
 Renderer = Callable[[Sequence[Message], Sequence[Mapping[str, Any]], ThinkingMode], str]
 
@@ -25,38 +25,19 @@ _EFFORTS: Mapping[str | None, str] = {
 }
 _EFFORT_UNSAID = "High"
 
-_DECLARATIONS_OPEN, _DECLARATIONS_CLOSE = "<tools>", "</tools>"
-GLM_MARKERS = (
-    "[gMASK]",
-    "<sop>",
-    "<|system|>",
-    "<|user|>",
-    "<|assistant|>",
-    "<|observation|>",
-    "<|endoftext|>",
-    _DECLARATIONS_OPEN,
-    _DECLARATIONS_CLOSE,
-    "<tool_response>",
-    "</tool_response>",
-    "<arg_key>",
-    "</arg_key>",
-    "<arg_value>",
-    "</arg_value>",
-    reasoning.OPEN,
-    reasoning.CLOSE,
-    tools.OPEN,
-    tools.CLOSE,
-)
-CHATML_MARKERS = ("<|im_start|>", "<|im_end|>", "<|endoftext|>")
+GLM_MARKERS = tuple(markup.GLM.values())
+CHATML_MARKERS = tuple(markup.CHATML.values())
+_GLM_TURNS: Mapping[str, str] = {"system": markup.GLM_SYSTEM, "user": markup.GLM_USER}
 
 
 def render_glm(
     messages: Sequence[Message], declarations: Sequence[Mapping[str, Any]], thinking: ThinkingMode
 ) -> str:
     """The GLM layout, ending where the assistant is to write."""
-    parts = ["[gMASK]<sop>"]
+    parts = [markup.GLM_GENERATION_MASK, markup.GLM_START_OF_PIECE]
     if thinking.on:
-        parts.append(f"<|system|>Reasoning Effort: {_EFFORTS.get(thinking.effort, _EFFORT_UNSAID)}")
+        effort = _EFFORTS.get(thinking.effort, _EFFORT_UNSAID)
+        parts.append(f"{markup.GLM_SYSTEM}Reasoning Effort: {effort}")
     if declarations:
         parts.append(_glm_declarations(declarations))
     previous = ""
@@ -64,37 +45,40 @@ def render_glm(
         if message.role == "assistant":
             parts.append(_glm_assistant(message))
         elif message.role == "tool":
-            run = "" if previous == "tool" else "<|observation|>"
-            parts.append(f"{run}<tool_response>{message.text}</tool_response>")
+            run = "" if previous == "tool" else markup.GLM_OBSERVATION
+            parts.append(f"{run}{markup.GLM_RESPONSE_OPEN}{message.text}{markup.GLM_RESPONSE_CLOSE}")
         else:
-            parts.append(f"<|{message.role}|>{message.text}")
+            parts.append(_GLM_TURNS[message.role] + message.text)
         previous = message.role
-    parts.append("<|assistant|><think>" if thinking.on else "<|assistant|><think></think>")
+    parts += [markup.GLM_ASSISTANT, markup.GLM_REASONING_OPEN]
+    if not thinking.on:
+        parts.append(markup.GLM_REASONING_CLOSE)
     return "".join(parts)
 
 
 def _glm_declarations(declarations: Sequence[Mapping[str, Any]]) -> str:
     lines = "\n".join(json.dumps(declaration, ensure_ascii=False) for declaration in declarations)
     return (
-        f"<|system|>You may call these tools:\n{_DECLARATIONS_OPEN}\n{lines}\n{_DECLARATIONS_CLOSE}\n"
-        "To call a tool write "
-        "<tool_call>NAME<arg_key>KEY</arg_key><arg_value>VALUE</arg_value></tool_call> "
+        f"{markup.GLM_SYSTEM}You may call these tools:\n"
+        f"{markup.GLM_DECLARATIONS_OPEN}\n{lines}\n{markup.GLM_DECLARATIONS_CLOSE}\n"
+        f"To call a tool write {_glm_call('NAME', {'KEY': 'VALUE'})} "
         "with one key and one value for each argument."
     )
 
 
 def _glm_assistant(message: Message) -> str:
-    calls = "".join(
-        tools.OPEN
-        + call.name
-        + "".join(
-            f"<arg_key>{key}</arg_key><arg_value>{_argument_text(value)}</arg_value>"
-            for key, value in call.arguments.items()
-        )
-        + tools.CLOSE
-        for call in message.calls
+    calls = "".join(_glm_call(call.name, call.arguments) for call in message.calls)
+    thought = f"{markup.GLM_REASONING_OPEN}{message.reasoning}{markup.GLM_REASONING_CLOSE}"
+    return f"{markup.GLM_ASSISTANT}{thought}{message.text.strip()}{calls}"
+
+
+def _glm_call(name: str, arguments: Mapping[str, Any]) -> str:
+    pairs = "".join(
+        f"{markup.GLM_ARGUMENT_KEY_OPEN}{key}{markup.GLM_ARGUMENT_KEY_CLOSE}"
+        f"{markup.GLM_ARGUMENT_VALUE_OPEN}{_argument_text(value)}{markup.GLM_ARGUMENT_VALUE_CLOSE}"
+        for key, value in arguments.items()
     )
-    return f"<|assistant|><think>{message.reasoning}</think>{message.text.strip()}{calls}"
+    return f"{markup.GLM_CALL_OPEN}{name}{pairs}{markup.GLM_CALL_CLOSE}"
 
 
 def _argument_text(value: object) -> str:
@@ -105,8 +89,11 @@ def render_chatml(
     messages: Sequence[Message], declarations: Sequence[Mapping[str, Any]], thinking: ThinkingMode
 ) -> str:
     """ChatML turns; families that use it are offered no tools and have no reasoning section."""
-    turns = "".join(f"<|im_start|>{message.role}\n{message.text}<|im_end|>\n" for message in messages)
-    return f"{turns}<|im_start|>assistant\n"
+    turns = "".join(
+        f"{markup.CHATML_TURN_OPEN}{message.role}\n{message.text}{markup.CHATML_TURN_CLOSE}\n"
+        for message in messages
+    )
+    return f"{turns}{markup.CHATML_TURN_OPEN}assistant\n"
 
 
 BUILTIN: Mapping[str, tuple[Renderer, tuple[str, ...]]] = {

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import re
 
-OPEN = "<think>"
-CLOSE = "</think>"
+from generated import markup
+
+OPEN = markup.GLM_REASONING_OPEN
+CLOSE = markup.GLM_REASONING_CLOSE
 MARKERS = (OPEN, CLOSE)
 _remove_markers = re.compile(f"{re.escape(OPEN)}|{re.escape(CLOSE)}").sub
 _PREFIXES = frozenset(marker[:length] for marker in MARKERS for length in range(1, len(marker)))

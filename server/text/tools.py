@@ -24,15 +24,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
+from generated import markup
 from server.text.arguments import ToolSignature, arguments_json
 from server.text.pieces import ContentDelta, ToolCall
 
 AnswerPiece = ContentDelta | ToolCall
 
-OPEN = "<tool_call>"
-CLOSE = "</tool_call>"
-_KEY_OPEN, _KEY_CLOSE = "<arg_key>", "</arg_key>"
-_VALUE_OPEN, _VALUE_CLOSE = "<arg_value>", "</arg_value>"
+OPEN, CLOSE = markup.GLM_CALL_OPEN, markup.GLM_CALL_CLOSE
+_KEY_OPEN, _KEY_CLOSE = markup.GLM_ARGUMENT_KEY_OPEN, markup.GLM_ARGUMENT_KEY_CLOSE
+_VALUE_OPEN, _VALUE_CLOSE = markup.GLM_ARGUMENT_VALUE_OPEN, markup.GLM_ARGUMENT_VALUE_CLOSE
 
 _AFTER_NAME = (_KEY_OPEN, CLOSE)
 TAGS = (OPEN, CLOSE, _KEY_OPEN)
@@ -42,22 +42,30 @@ def _proper_prefixes(tags: Iterable[str]) -> frozenset[str]:
     return frozenset(tag[:length] for tag in tags for length in range(1, len(tag)))
 
 
+def _any_of(texts: Iterable[str]) -> str:
+    """The pattern of any of the texts, the first that fits; blanks and `#` are safe in a verbose one."""
+    return f"(?:{'|'.join(map(re.escape, texts))})"
+
+
 _OPEN_PREFIXES = _proper_prefixes((OPEN,))
 _CLOSE_PREFIXES = _proper_prefixes((CLOSE,))
 _HEAD_PREFIXES = _proper_prefixes(TAGS)
 _match_name = re.compile(r"[A-Za-z0-9_.\-]*").match
 _match_blanks = re.compile(r"\s*").match
-_find_before_arguments = re.compile("|".join(map(re.escape, TAGS))).search
-_remove_argument_tags = re.compile(r"<arg_key>[^<]*</arg_key>|</?arg_(?:key|value)>").sub
+_find_before_arguments = re.compile(_any_of(TAGS)).search
+_remove_argument_tags = re.compile(
+    rf"{re.escape(_KEY_OPEN)}[^<]*{re.escape(_KEY_CLOSE)}"
+    rf"|{_any_of((_KEY_OPEN, _KEY_CLOSE, _VALUE_OPEN, _VALUE_CLOSE))}"
+).sub
 _LONGEST_TAG = len(CLOSE)
 
 # An opening tag that is a call, or may become one with more input: for any name when the group `strict`
 # matched, else only for a declared name. Without the group `name` the tag is the end of the input.
 _find_candidates = re.compile(
-    rf"""{OPEN}\s*+(?:\Z|(?P<name>[A-Za-z0-9_.\-]++)(?:
-        (?P<strict>\s*+(?:\Z|{_KEY_OPEN}|{CLOSE}
-            |(?:{"|".join(sorted(_proper_prefixes(_AFTER_NAME), key=len, reverse=True))})\Z))
-        |[^<]*+(?:<(?!tool_call>|/tool_call>|arg_key>)[^<]*+)*+(?!{OPEN})))""",
+    rf"""{re.escape(OPEN)}\s*+(?:\Z|(?P<name>[A-Za-z0-9_.\-]++)(?:
+        (?P<strict>\s*+(?:\Z|{_any_of(_AFTER_NAME)}
+            |{_any_of(sorted(_proper_prefixes(_AFTER_NAME), key=len, reverse=True))}\Z))
+        |[^<]*+(?:(?!{_any_of(TAGS)})<[^<]*+)*+(?!{re.escape(OPEN)})))""",
     re.VERBOSE,
 ).finditer
 

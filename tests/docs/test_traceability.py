@@ -47,7 +47,8 @@ def documented() -> dict[str, set[str]]:
     wire += [part for message in messages for part in (*message.fields, *message.payloads, *message.keys)]
     wire += [*model().request.states, *model().connection.states]
     http = [*model().endpoints, *model().api_errors, *model().settings, *model().families]
-    http += model().capabilities
+    http += [*model().capabilities, *model().markup]
+    http += [marker for kind in model().markup for marker in kind.markers]
     fields = {field_path(endpoint, field) for endpoint in model().endpoints for field in endpoint.fields}
     return {
         "protocol.md": {item.path for item in wire},

@@ -198,7 +198,7 @@ def test_a_field_that_needs_a_capability() -> None:
     assert refusal("logprobs", {"logprobs": 1}, environment=PLAIN) == (
         400, "logprobs", "unsupported_parameter"
     )  # fmt: skip
-    assert refusal("logprobs", {"logprobs": True}, CHAT, PLAIN) == (400, "logprobs", "unsupported_parameter")
+    assert value("logprobs", {"logprobs": True}, CHAT, PLAIN) is True  # judged by a step behind top_logprobs
     for off in (None, False, 0):
         assert value("logprobs", {"logprobs": off}, environment=PLAIN) is None
     assert refusal("logprobs", {"logprobs": 33}, environment=PLAIN) == (400, "logprobs", "invalid_value")
@@ -269,7 +269,7 @@ def test_the_orders_of_checks() -> None:
     ]  # fmt: skip
     assert names(CHAT, "default") == [
         "reasoning_effort", "enable_thinking", "@messages", *SAMPLING, "echo", "logprobs", "top_logprobs",
-        *SCORES, "@scores_with_stream", "stream_options", "@admission",
+        "@logprobs_capability", *SCORES, "@scores_with_stream", "stream_options", "@admission",
     ]  # fmt: skip
     assert names(MESSAGES, "default") == [
         "top_k", "@stop_sequences", "@system", "@messages", "@anthropic_tools", "@anthropic_tool_choice",

@@ -6,7 +6,7 @@ diff`, and then change the copy here by hand.
 
 from __future__ import annotations
 
-from generated import errors, families, fields, http, settings
+from generated import errors, families, fields, http, markup, settings
 
 # ---------------------------------------------------------------- errors
 
@@ -101,6 +101,40 @@ def test_families() -> None:
         family.name: (family.model_types, family.can, family.stops, family.template)
         for family in families.FAMILIES.values()
     } == FAMILIES
+
+
+# ---------------------------------------------------------------- markup
+
+MARKUP = {
+    "glm": {
+        "generation_mask": "[gMASK]", "start_of_piece": "<sop>",
+        "system": "<|system|>", "user": "<|user|>", "assistant": "<|assistant|>",
+        "observation": "<|observation|>", "end_of_text": "<|endoftext|>",
+        "declarations_open": "<tools>", "declarations_close": "</tools>",
+        "response_open": "<tool_response>", "response_close": "</tool_response>",
+        "reasoning_open": "<think>", "reasoning_close": "</think>",
+        "call_open": "<tool_call>", "call_close": "</tool_call>",
+        "argument_key_open": "<arg_key>", "argument_key_close": "</arg_key>",
+        "argument_value_open": "<arg_value>", "argument_value_close": "</arg_value>",
+    },
+    "chatml": {"turn_open": "<|im_start|>", "turn_close": "<|im_end|>", "end_of_text": "<|endoftext|>"},
+}  # fmt: skip
+
+
+def test_markup() -> None:
+    assert markup.MARKUP == MARKUP
+    found = {name: text for name, text in vars(markup).items() if name.isupper() and isinstance(text, str)}
+    assert found == {
+        f"{template}_{marker}".upper(): text
+        for template, markers in MARKUP.items()
+        for marker, text in markers.items()
+    }
+
+
+def test_no_marker_of_glm_begins_inside_itself() -> None:
+    """What looks for markers in answers leaves text without the first character of one alone."""
+    assert {text[0] for text in MARKUP["glm"].values()} == {"<", "["}
+    assert all(text[0] not in text[1:] for text in MARKUP["glm"].values())
 
 
 # ---------------------------------------------------------------- settings

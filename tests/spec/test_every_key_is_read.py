@@ -85,7 +85,14 @@ def keys_of(shape: Shape) -> Iterator[str]:
 def test_every_key_of_the_notation_is_named_by_a_reader() -> None:
     readers = "".join(
         (ROOT / "codegen" / name).read_text(encoding="utf-8")
-        for name in ("scope.py", "resolve.py", "resolve_wire.py", "resolve_http.py", "resolve_states.py")
+        for name in (
+            "scope.py",
+            "resolve.py",
+            "resolve_wire.py",
+            "resolve_http.py",
+            "resolve_families.py",
+            "resolve_states.py",
+        )
     )
     named = set(re.findall(r'"([a-z_]+)"', readers)) | set(notation.FIELD_KINDS)  # those are read in a loop
     allowed = set(keys_of(notation.SPEC))

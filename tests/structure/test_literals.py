@@ -1,4 +1,4 @@
-"""Names the spec promises are not typed again in hand-written code: error codes and environment variables.
+"""What the spec promises is not typed again in hand-written code: error codes, variables, markers of chats.
 
 Limits are left out: most are round numbers that other things have too.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from generated import errors, launch
+from generated import errors, launch, markup
 from generated.settings import SETTINGS
 
 from .test_architecture import ROOT, sources
@@ -28,6 +28,15 @@ VARIABLES = {
     *(name for constant, name in vars(launch).items() if constant.isupper() and isinstance(name, str)),
 }
 """Of the gateway and of the engine's launch. Forbidden as words of any string."""
+
+MARKERS = {text for markers in markup.MARKUP.values() for text in markers.values()}
+"""Of all templates. Forbidden as parts of any string."""
+
+MARKED = {
+    "engine/nano/documents.py": "what the embedded model is trained on, spelled as it reads it",
+    "engine/nano/examination.py": "the same for what it is examined with",
+}
+"""Module -> why it may spell markers."""
 
 TYPED = {
     ("server/scheduler.py", name): "a state of a ticket; its value goes nowhere, the error is errors.NAME"
@@ -68,6 +77,16 @@ def test_error_codes_and_variables_are_not_typed(room):
         for name in promised(text)
     }
     assert typed - set(TYPED) == set()
+
+
+@pytest.mark.parametrize("room", ["server", "engine"])
+def test_markers_are_not_typed(room):
+    typed = {
+        str(path.relative_to(ROOT))
+        for path in sources(room)
+        if any(marker in text for text in strings(path) for marker in MARKERS)
+    }
+    assert typed == {path for path in MARKED if path.startswith(f"{room}/")}
 
 
 def test_no_exception_is_left_over():

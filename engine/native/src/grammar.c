@@ -10,9 +10,6 @@
 #include "schema.h"
 #include "utf8.h"
 
-#define OPENS_REASONING "<think>"
-#define CLOSES_REASONING "</think>"
-
 // A token as the mask looks at it: its bytes, and how many of them are those of the token before.
 typedef struct word {
     const char *data;
@@ -59,8 +56,8 @@ static int by_bytes(const void *left, const void *right) {
 static void allow(uint64_t *mask, uint32_t token) { mask[token / 64u] |= UINT64_C(1) << token % 64u; }
 
 static void find_reasoning(grammar_words *words) {
-    words->opens = tokenizer_added(words->pieces, OPENS_REASONING);
-    words->closes = tokenizer_added(words->pieces, CLOSES_REASONING);
+    words->opens = tokenizer_added(words->pieces, COLIBRI_MARKUP_GLM_REASONING_OPEN);
+    words->closes = tokenizer_added(words->pieces, COLIBRI_MARKUP_GLM_REASONING_CLOSE);
     if (words->closes == NO_TOKEN || config_is_end(words->config, words->closes)) {
         words->opens = NO_TOKEN;
     }
