@@ -119,9 +119,13 @@ class Channel:
         """READY did not come in time."""
         return self._tell(self._connection.ready_timed_out)
 
-    def process_ended(self) -> list[Event]:
-        """The process is gone while something else holds its stdout open."""
-        return self._tell(lambda now: self._connection.process_ended("the engine exited", now))
+    def give_up(self, reason: str) -> list[Event]:
+        """The connection is of no more use, whatever its stdout may say.
+
+        Once it has been left, by this or by anything else, no thread writes to the pipe any more: it may be
+        closed.
+        """
+        return self._tell(lambda now: self._connection.give_up(reason, now))
 
     def shut_down(self) -> list[Event]:
         """Fail what is in flight, because the gateway ends."""

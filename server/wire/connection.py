@@ -214,8 +214,8 @@ class Connection:
         self._now = now
         self._leave(ConnectionEvent.READY_TIMEOUT, "the engine did not become ready in time")
 
-    def process_ended(self, reason: str, now: float) -> None:
-        """The process is gone although something else still holds its stdout open."""
+    def give_up(self, reason: str, now: float) -> None:
+        """The connection is of no more use, for a reason that its bytes do not show."""
         self._now = now
         self._leave(ConnectionEvent.FAULT, reason)
 

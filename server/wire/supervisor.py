@@ -182,7 +182,7 @@ class Supervisor:
         pause = self._timeouts.backoff_first
         try:
             while not self._closing.is_set():
-                was_ready = self._run_one_engine()
+                was_ready = self._survive_one_engine()
                 if self._closing.is_set():
                     return
                 if not self._restart:
@@ -194,8 +194,6 @@ class Supervisor:
                 self._sleep(pause)
                 pause = min(self._timeouts.backoff_last, pause * BACKOFF_GROWTH)
                 self._restarts += 1
-        except Exception:
-            log.exception("the supervision of the engine failed")
         finally:
             with self._lock:
                 self._status = HealthStatus.DOWN
@@ -210,10 +208,20 @@ class Supervisor:
             self._waker.wait(left)
             self._waker.clear()
 
+    def _survive_one_engine(self) -> bool:
+        """A fault of our own costs one engine, like a fault of its own would, and never the supervision."""
+        try:
+            return self._run_one_engine()
+        except Exception as fault:
+            log.exception("the supervision of an engine failed")
+            self._report_start_failure(EngineStartError(f"the engine could not be supervised: {fault!r}"))
+            return False
+
     def _run_one_engine(self) -> bool:
         """Start an engine, attend to it until it is gone, report its end.
 
-        Returns whether it was ever ready.
+        Returns whether the pause before the next one is short again: it was ready, and the gateway did not
+        fail it.
         """
         try:
             process = EngineProcess(self._launch, self._waker)
@@ -227,8 +235,8 @@ class Supervisor:
         session = _Session(self, process, Channel(connection, outbox, self._waker.wake, self._clock))
         with self._lock:
             self._process, self._channel = process, session.channel
-        log.info("engine started, pid %d", process.pid)
         try:
+            log.info("engine started, pid %d", process.pid)
             session.attend(ready_by=self._clock() + self._timeouts.ready)
         finally:
             with self._lock:
@@ -242,7 +250,7 @@ class Supervisor:
             self._report_start_failure(
                 EngineStartError(f"the engine did not become ready: {reason}\n{words}")
             )
-        return session.ready
+        return session.ready and not session.failed
 
     def _report_start_failure(self, error: EngineStartError) -> None:
         log.error("%s", error)
@@ -278,6 +286,7 @@ class _Session:
     def __init__(self, supervisor: Supervisor, process: EngineProcess, channel: Channel) -> None:
         self.channel = channel
         self.ready = False
+        self.failed = False  # by a fault of the gateway's own
         self.reason = "ended by the gateway"
         self.patience = 0.0
         self._supervisor = supervisor
@@ -285,7 +294,18 @@ class _Session:
         self._over = False
 
     def attend(self, ready_by: float) -> None:
-        """Read, write, log and watch until the connection is over, or the gateway ends."""
+        """Read, write, log and watch until the connection is over, or the gateway ends.
+
+        In the end the connection has been left and every request has been told, whatever happens in between.
+        """
+        try:
+            self._attend(ready_by)
+        except Exception as fault:
+            log.exception("a fault of the gateway's own, engine pid %d", self._process.pid)
+            self.failed = True
+            self._deliver(self.channel.give_up(f"the gateway failed: {fault!r}"))
+
+    def _attend(self, ready_by: float) -> None:
         process, channel, supervisor = self._process, self.channel, self._supervisor
         exited = False
         while not self._over:
@@ -304,7 +324,7 @@ class _Session:
                     process.stop_watching_exit()
                     exited = True
             if exited and not self._over and not self._read():
-                self._deliver(channel.process_ended())
+                self._deliver(channel.give_up("the engine exited"))
             if supervisor._closing.is_set():
                 self._end_orderly()
                 return
@@ -325,29 +345,31 @@ class _Session:
         return True
 
     def _deliver(self, events: list[Event]) -> None:
+        """What is true of the engine first, then every event, whatever becomes of the others."""
         if not events:
             return
-        supervisor = self._supervisor
-        # Wherever it is in the batch: one that is overlooked leaves a dead engine in place for ever.
+        # Wherever it is in the batch: one that is overlooked leaves a dead engine in place for ever. A READY
+        # before it counts for nothing, as the last word to the scheduler must be that there is no engine.
         lost = next((event for event in events if isinstance(event, ConnectionLost)), None)
-        if lost is not None:
-            self._over = True
-            self.reason = lost.reason
-            supervisor._lost(lost)
-        for event in events:
+        try:
+            if lost is not None:
+                self._over, self.reason = True, lost.reason
+                self._supervisor._lost(lost)
+            elif not self.ready and any(isinstance(event, EngineReady) for event in events):
+                self.ready = True
+                self._supervisor._became_ready()
+        finally:
+            for event in events:
+                self._deliver_one(event)
+
+    def _deliver_one(self, event: Event) -> None:
+        try:
             if isinstance(event, TelemetryFrame):
-                supervisor.telemetry.update(event.frame)
-            elif isinstance(event, EngineReady):
-                if (
-                    not self._over
-                ):  # else its loss has been announced already, and READY must not be the last word
-                    self.ready = True
-                    supervisor._became_ready()
-            elif not isinstance(event, ConnectionLost):
-                try:
-                    event.deliver()
-                except Exception:
-                    log.exception("a request's sink failed on %s", type(event).__name__)
+                self._supervisor.telemetry.update(event.frame)
+            elif not isinstance(event, (EngineReady, ConnectionLost)):
+                event.deliver()
+        except Exception:
+            log.exception("the receiver of %s failed", type(event).__name__)
 
     def _end_orderly(self) -> None:
         """Requests first, signals second.

@@ -301,7 +301,7 @@ def test_a_sink_that_raises_harms_nobody(
 
     bench.client.submit(make_submission(), new_sink(explode))
     assert bench.run(slot=1).outcome == ("done", 2)
-    assert "a request's sink failed" in caplog.text
+    assert "the receiver of Accepted failed" in caplog.text
     bench.assert_serves()
 
 
