@@ -106,7 +106,7 @@ class EngineProcess:
     """
 
     def __init__(self, launch: EngineLaunch, waker: Waker) -> None:
-        """Start the child. Raises EngineStartError if the program cannot be executed."""
+        """Start the child. Raises EngineStartError if that cannot be done, and then nothing is left of it."""
         try:
             self._child = subprocess.Popen(
                 list(launch.argv),
@@ -127,7 +127,7 @@ class EngineProcess:
         self._stdin: int | None = self._child.stdin.fileno()
         self._stdout = self._child.stdout.fileno()
         self._stderr = self._child.stderr.fileno()
-        self._exit_fd = os.pidfd_open(self.pid)
+        self._exit_fd = self._watch_exit(launch)
         for fd in (self._stdin, self._stdout, self._stderr):
             os.set_blocking(fd, False)
             with suppress(OSError):
@@ -147,6 +147,16 @@ class EngineProcess:
         self._wants_write = False
         self._partial_line = b""
         self.last_lines: deque[str] = deque(maxlen=LAST_LINES)
+
+    def _watch_exit(self, launch: EngineLaunch) -> int:
+        """The descriptor that tells of the child's end. Without one, as when there are too many, no child."""
+        try:
+            return os.pidfd_open(self.pid)
+        except OSError as error:
+            self.kill()
+            with self._child:
+                pass  # closes the pipes and waits
+            raise EngineStartError(f"cannot watch the engine {launch.argv[0]}: {error}") from error
 
     # -- pipes -------------------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import select
 import signal
@@ -188,6 +189,27 @@ def test_the_environment_and_the_arguments_are_exactly_those_given(waker: Waker)
 def test_a_program_that_cannot_be_executed_is_named(program: str, waker: Waker) -> None:
     with pytest.raises(EngineStartError, match=f"cannot start the engine {program}: "):
         EngineProcess(EngineLaunch((program, "0"), {}), waker)
+
+
+def test_a_child_that_cannot_be_watched_is_not_left_behind(
+    waker: Waker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first descriptor too many is the one that tells of its exit: by then the child runs."""
+    children: list[int] = []
+
+    def too_many(pid: int) -> int:
+        children.append(pid)
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    before = len(os.listdir("/proc/self/fd"))
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pidfd_open", too_many)
+        with pytest.raises(
+            EngineStartError, match=r"cannot watch the engine /bin/sleep: .*Too many open files"
+        ):
+            EngineProcess(EngineLaunch(("/bin/sleep", "600"), {}), waker)
+    assert not Path(f"/proc/{children[0]}").exists()
+    assert len(os.listdir("/proc/self/fd")) == before
 
 
 def test_a_full_pipe_takes_nothing_and_a_broken_one_raises(spawn: Spawn) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import signal
@@ -129,6 +130,19 @@ def test_a_program_that_does_not_exist(make_client: Any) -> None:
     with pytest.raises(EngineStartError, match="cannot start the engine /nowhere/engine: "):
         client.wait_ready()
     client.shut_down()
+
+
+def test_an_engine_that_cannot_be_watched_is_started_again(
+    bench: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def too_many(pid: int) -> int:
+        monkeypatch.undo()
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(os, "pidfd_open", too_many)
+    kill(bench)
+    bench.assert_serves()
+    assert bench.client.health().restarts == 2
 
 
 def test_the_log_of_the_engine_is_logged(make_client: Any, caplog: pytest.LogCaptureFixture) -> None:
