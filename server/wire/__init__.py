@@ -10,7 +10,7 @@ How the API layer uses it::
         on_availability=scheduler.set_availability,  # READY, PAUSED, DOWN
     )
     client.start()  # returns at once; requests wait in the scheduler until READY
-    client.wait_ready()  # optional: blocks; raises EngineStartError with the last log lines
+    client.wait_ready()  # optional: blocks; False if it was shut down first; raises EngineStartError
 
     handle = client.submit(Submission(b"hi", slot=0, max_tokens=16, temperature=0.7, top_p=0.9), sink)
     handle.stop()  # a stop sequence matched: no further on_data, ends in on_done

@@ -73,12 +73,12 @@ class EngineClient:
         """Start the engine; returns at once."""
         self._supervisor.start()
 
-    def wait_ready(self) -> None:
-        """Block until the engine is ready for the first time.
+    def wait_ready(self) -> bool:
+        """Block until the engine has been ready for the first time: True.
 
-        Raises EngineStartError, with its last log lines.
+        False if :meth:`shut_down` came first. Raises EngineStartError, with its last log lines, if it failed.
         """
-        self._supervisor.wait_ready()
+        return self._supervisor.wait_ready()
 
     def submit(self, submission: Submission, sink: Sink) -> RequestHandle:
         """Send a request whose slot the caller holds. Raises FieldError for values no SUBMIT can carry.

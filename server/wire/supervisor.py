@@ -110,7 +110,10 @@ class Supervisor:
         self._unreported: str | None = None  # why an idle engine died, until a request or a new engine comes
         self._closing = threading.Event()
         self._ready_or_failed = threading.Event()
-        self._start_error: EngineStartError | None = None
+        self._was_ready = False  # some engine, at some time
+        self._start_error: EngineStartError | None = (
+            None  # of the first engine; stays when a later one is ready
+        )
 
     # -- any thread --------------------------------------------------------------------------------------
 
@@ -119,11 +122,18 @@ class Supervisor:
         self._on_availability(Availability.PAUSED)
         self._thread.start()
 
-    def wait_ready(self) -> None:
-        """Block until the first engine is ready. Raises EngineStartError if it is not going to be."""
+    def wait_ready(self) -> bool:
+        """Block until it is known whether the first engine gets ready: True once one has been.
+
+        Raises EngineStartError if it failed to, False if the gateway was told to end before either.
+        """
         self._ready_or_failed.wait()
-        if self._start_error is not None:
-            raise self._start_error
+        error = self._start_error
+        if self._was_ready:
+            return True
+        if error is not None:
+            raise error
+        return False
 
     def submit(self, submission: Submission, sink: Sink) -> tuple[Channel, Request] | None:
         """Submit to the running engine; without one, None, and the sink has got its failure already."""
@@ -261,7 +271,7 @@ class Supervisor:
     def _became_ready(self) -> None:
         with self._lock:
             self._status = HealthStatus.OK
-            self._start_error = None
+            self._was_ready = True
             self._unreported = None
             self._on_availability(Availability.READY)
         self._ready_or_failed.set()

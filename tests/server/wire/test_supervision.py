@@ -234,6 +234,7 @@ def test_shutting_down_while_the_engine_starts_or_restarts(make_client: Any) -> 
     starting = make_client(("/bin/sleep", "60"))
     starting.start()
     starting.shut_down()
+    assert starting.wait_ready() is False, "nothing was ready, and nothing failed"
     restarting = make_client(("/bin/false",), backoff_first=60.0, backoff_last=60.0)
     restarting.start()
     with pytest.raises(EngineStartError):
@@ -241,6 +242,12 @@ def test_shutting_down_while_the_engine_starts_or_restarts(make_client: Any) -> 
     began = time.monotonic()
     restarting.shut_down()
     assert time.monotonic() - began < 30
+
+
+def test_who_asks_late_is_told_that_an_engine_was_ready(bench: Any) -> None:
+    kill(bench)
+    bench.client.shut_down()
+    assert bench.client.wait_ready() is True
 
 
 # -- handles and sinks ---------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import pytest
 
 from server.wire.events import Availability
 from server.wire.process import EngineStartError
-from server.wire.supervisor import _Session
+from server.wire.supervisor import Supervisor, _Session
 
 PATIENCE = 15.0  # seconds after which a test gives up on something that must happen
 READY = b"\x01\x01READY\x01\x01\nSTAT 0 0.0 0.0 1.0\n"
@@ -90,3 +90,28 @@ def test_an_engine_that_is_lost_with_its_ready_was_never_ready(
         "0.02 s",
         "0.04 s",
     ]
+
+
+def test_an_engine_that_gets_ready_while_the_failure_of_the_first_is_looked_at(
+    first_life: Any, second_life_serves: Any, make_client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The failure is there, or the engine that got ready: never half of each."""
+    client = make_client(first_life("sys.exit(7)"))
+    values: dict[str, Any] = {}
+
+    def look(supervisor: Supervisor) -> Any:
+        """Between two looks at the error, the second engine gets ready."""
+        if threading.current_thread() is threading.main_thread():
+            seen = values["error"]
+            second_life_serves(client)
+            return seen
+        return values["error"]
+
+    def note(supervisor: Supervisor, error: Any) -> None:
+        values["error"] = error
+
+    values["error"] = client._supervisor._start_error
+    monkeypatch.setattr(Supervisor, "_start_error", property(look, note), raising=False)
+    client.start()
+    assert client.wait_ready() is True
+    monkeypatch.undo()
