@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from typing import Final
 
 GLM_GENERATION_MASK: Final = "[gMASK]"
-"""First in every document. (spec: markup.glm.markers.generation_mask)"""
+"""First in every prompt. (spec: markup.glm.markers.generation_mask)"""
 
 GLM_START_OF_PIECE: Final = "<sop>"
-"""Second in every document. (spec: markup.glm.markers.start_of_piece)"""
+"""Second in every prompt. (spec: markup.glm.markers.start_of_piece)"""
 
 GLM_SYSTEM: Final = "<|system|>"
 """Begins a turn of instructions: effort, tools, system and developer messages. (spec:

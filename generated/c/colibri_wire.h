@@ -103,9 +103,9 @@ extern "C" {
 
 /* ---------------------------------------------------------------- markup: what the text of a chat is marked with */
 
-/* First in every document. */
+/* First in every prompt. */
 #define COLIBRI_MARKUP_GLM_GENERATION_MASK "[gMASK]"
-/* Second in every document. */
+/* Second in every prompt. */
 #define COLIBRI_MARKUP_GLM_START_OF_PIECE "<sop>"
 /* Begins a turn of instructions: effort, tools, system and developer messages. */
 #define COLIBRI_MARKUP_GLM_SYSTEM "<|system|>"
