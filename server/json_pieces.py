@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import gc
 import json
+import logging
 import queue
 import re
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from json.decoder import WHITESPACE, scanstring  # type: ignore[attr-defined]
 from typing import Any, Final
+
+logger = logging.getLogger("colibri.server")
 
 WINDOW: Final = 64 * 1024
 """Characters decoded in one go."""
@@ -102,17 +105,20 @@ class _Memory:
         with self._lock:
             self._containers += 1
             if self._thread is None:
-                self._thread = threading.Thread(target=self._free, name="json-freeing", daemon=True)
-                self._thread.start()
+                self._start()
 
     def make_room(self) -> None:
         """Wait until few large containers are still to be freed.
 
-        That hangs on the freeing thread alone, which waits for nobody but for moments.
+        That hangs on the freeing thread alone, which waits for nobody but for moments. Where there is none
+        the caller frees them.
         """
         with self._freed:
-            while self.discarded.qsize() > _MOST_DISCARDED:
+            while self._thread is not None and self.discarded.qsize() > _MOST_DISCARDED:
                 self._freed.wait()
+        with suppress(queue.Empty):  # others do the same
+            while self.discarded.qsize() > _MOST_DISCARDED:
+                self._free_one(self.discarded.get_nowait())
 
     @contextmanager
     def uncollected(self) -> Iterator[None]:
@@ -138,17 +144,29 @@ class _Memory:
         self._has_frozen = True
         gc.freeze()
 
+    def _start(self) -> None:
+        thread = threading.Thread(target=self._free, name="json-freeing", daemon=True)
+        try:
+            thread.start()
+        except (RuntimeError, MemoryError) as fault:
+            # The next container tries again. No record keeps the fault, whose frames hold this one.
+            logger.error("no thread to free large JSON texts: %s", str(fault))
+            return
+        self._thread = thread
+
     def _free(self) -> None:
         while True:
-            container = self.discarded.get()
-            while container.free_some():
-                pass
-            del container
-            with self._lock:
-                self._containers -= 1
-                self._freed.notify_all()
-                if self._has_frozen and not self._containers and not self._decoding:
-                    self._thaw()
+            self._free_one(self.discarded.get())
+
+    def _free_one(self, container: _Large) -> None:
+        while container.free_some():
+            pass
+        del container
+        with self._lock:
+            self._containers -= 1
+            self._freed.notify_all()
+            if self._has_frozen and not self._containers and not self._decoding:
+                self._thaw()
 
     def _thaw(self) -> None:
         self._has_frozen = False

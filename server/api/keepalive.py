@@ -52,10 +52,19 @@ class KeepaliveTimer:
                 return
             self._streams.add(stream)
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="keepalive", daemon=True)
-                self._thread.start()
+                self._start_locked()
             elif self._asleep:
                 self._changed.notify()
+
+    def _start_locked(self) -> None:
+        """Where the system does not let us have a thread the streams do without, until the next one comes."""
+        thread = threading.Thread(target=self._run, name="keepalive", daemon=True)
+        try:
+            thread.start()  # and waits for the lock
+        except (RuntimeError, MemoryError) as fault:
+            logger.error("no thread for keepalives: %s", fault)
+            return
+        self._thread = thread
 
     def remove(self, stream: Kept) -> None:
         """Stop watching ``stream``; nothing for one that is not watched."""

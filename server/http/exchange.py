@@ -230,6 +230,14 @@ class Exchange:
             if not self.is_over:
                 self._channel.break_off_locked("given up by the view")
 
+    def turn_away(self, error: ApiError) -> None:
+        """Nobody goes on with what was begun: answer with ``error``. Whoever waits for the client to
+        leave is told that it did, and lets go of what was taken for it.
+        """
+        if not self.is_over:
+            self.client._left()
+            self.refuse(error)
+
     def client_left(self, reason: str | None = None) -> None:
         """The connection is gone before the answer was complete."""
         self.stream = None

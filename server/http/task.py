@@ -43,7 +43,11 @@ class Task:
         raise NotImplementedError
 
     def cancel(self) -> None:
-        """The server stopped before a worker was free; closing the connection ends the exchange."""
+        """No worker is going to take it: the server has stopped, which has ended the exchange, or there is no
+        thread to be had.
+        """
+        self._close()
+        self._exchange.turn_away(errors.too_many_connections())
 
     def _guarded(self, step: Callable[[], None]) -> None:
         exchange = self._exchange

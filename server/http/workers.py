@@ -12,7 +12,9 @@ _IDLE_SECONDS: Final = 20.0
 
 
 class Job(Protocol):
-    """What the pool runs; ``cancel`` is called instead of ``service`` when the pool shuts down first."""
+    """What the pool runs; ``cancel`` is called instead of ``service`` when the pool shuts down first, or when
+    there is no thread and none can be started.
+    """
 
     def service(self) -> None: ...
 
@@ -35,19 +37,31 @@ class WorkerPool(ThreadedTaskDispatcher):  # type: ignore[misc]  # waitress has 
         """Run ``job`` as soon as there is a thread."""
         with self.lock:
             self.queue.append(job)
-            idle = len(self.threads) - self.stop_count - self.active_count
-            if len(self.queue) > idle and len(self.threads) - self.stop_count < self._maximum:
-                self._start_locked()
-            else:
+            alive = len(self.threads) - self.stop_count
+            idle = alive - self.active_count
+            wants_another = len(self.queue) > idle and alive < self._maximum
+            if wants_another and self._started_locked():
+                return
+            if alive:
                 self.queue_cv.notify()
+                return
+            self.queue.remove(job)
+        job.cancel()
 
-    def _start_locked(self) -> None:
+    def _started_locked(self) -> bool:
+        """Whether there is another thread now: the system may not let us have one. Only one that has started
+        is counted; it waits for the lock.
+        """
         number, self._next_number = self._next_number, self._next_number + 1
+        name = f"http-{number}"
+        try:
+            threading.Thread(target=self.handler_thread, name=name, args=(number,), daemon=True).start()
+        except (RuntimeError, MemoryError) as fault:
+            self.logger.error("%d workers and no thread for another: %s", len(self.threads), str(fault))
+            return False
         self.threads.add(number)
         self.active_count += 1
-        threading.Thread(
-            target=self.handler_thread, name=f"http-{number}", args=(number,), daemon=True
-        ).start()
+        return True
 
     def handler_thread(self, thread_no: int) -> None:
         """One worker: runs jobs until it has been idle for a while or the pool shuts down."""

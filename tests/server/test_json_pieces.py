@@ -211,6 +211,26 @@ def test_a_decoding_waits_while_many_containers_are_to_be_freed(
     assert decoded == [[1] * 101]
 
 
+def test_where_there_is_no_thread_to_free_in_the_decoding_threads_free_until_there_is_one(
+    monkeypatch: pytest.MonkeyPatch, eventually: Callable[[Callable[[], bool]], bool]
+) -> None:
+    memory = json_pieces._Memory()
+    monkeypatch.setattr(json_pieces, "_memory", memory)
+    start = threading.Thread.start
+
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    text = "[" + "1," * 100 + "1]"
+    for _ in range(3 * json_pieces._MOST_DISCARDED):
+        assert len(decode(text, STANDARD, 50)) == 101
+    assert memory.discarded.qsize() == json_pieces._MOST_DISCARDED + 1
+    monkeypatch.setattr(threading.Thread, "start", start)
+    assert len(decode(text, STANDARD, 50)) == 101
+    assert eventually(lambda: memory._containers == 0)
+
+
 def test_the_collector_never_sees_what_a_large_text_holds_and_goes_on_afterwards(
     eventually: Callable[[Callable[[], bool]], bool],
 ) -> None:

@@ -83,3 +83,31 @@ def test_a_stream_that_stays_due_does_not_keep_the_thread_awake(fails: bool) -> 
     assert stream.event.wait(30)
     timer.close()
     assert rounds[:6] == ["slept 0.5", "looked"] * 3
+
+
+def test_a_thread_that_could_not_be_started_is_started_for_the_next_stream(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    timer = KeepaliveTimer(0.01, clock=lambda: 100.0)
+    first, second = Stream(0.0), Stream(0.0)
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refuse)
+        timer.add(first)
+    assert timer._thread is None
+    timer.add(second)
+    assert first.event.wait(30)
+    assert second.event.wait(30)
+    timer.close()
+
+
+def test_without_a_thread_there_is_nothing_to_wait_for_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    timer = KeepaliveTimer(0.01, clock=lambda: 100.0)
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    timer.add(Stream(0.0))
+    timer.close()
