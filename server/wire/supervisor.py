@@ -336,7 +336,12 @@ class _Session:
             if exited and not self._over and not self._read():
                 self._deliver(channel.give_up("the engine exited"))
             if supervisor._closing.is_set():
-                self._end_orderly()
+                if (
+                    exited or self._over
+                ):  # to wait for an exit that was seen would take the whole kill timeout
+                    self._deliver(channel.shut_down())
+                else:
+                    self._end_orderly()
                 return
             self._deliver(channel.attend())
             if not self.ready and not self._over and supervisor._clock() >= ready_by:

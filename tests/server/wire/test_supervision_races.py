@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
+import select
+import signal
 import sys
 import threading
 import time
@@ -12,7 +15,7 @@ from typing import Any
 import pytest
 
 from server.wire.events import Availability
-from server.wire.process import EngineStartError
+from server.wire.process import EngineProcess, EngineStartError, Readiness
 from server.wire.supervisor import Supervisor, _Session
 
 PATIENCE = 15.0  # seconds after which a test gives up on something that must happen
@@ -115,3 +118,32 @@ def test_an_engine_that_gets_ready_while_the_failure_of_the_first_is_looked_at(
     client.start()
     assert client.wait_ready() is True
     monkeypatch.undo()
+
+
+def test_an_engine_that_has_exited_is_not_waited_for_when_the_gateway_ends(
+    bench: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A service manager signals both: the end of stdout, the exit and the gateway's end come in one poll."""
+    supervisor, poll = bench.client._supervisor, EngineProcess.poll
+    entered, waited = threading.Event(), []
+
+    def find_all(process: EngineProcess, timeout: float | None, *, writable: bool) -> list[Readiness]:
+        entered.set()
+        if Readiness.OUTPUT not in (found := poll(process, timeout, writable=writable)):
+            return found
+        monkeypatch.setattr(EngineProcess, "poll", wait_for_the_exit)
+        supervisor._closing.set()
+        select.select([process._exit_fd], [], [])
+        return poll(process, 0.0, writable=False)
+
+    def wait_for_the_exit(process: EngineProcess, timeout: float, *, writable: bool) -> list[Readiness]:
+        waited.append(timeout)
+        return [Readiness.EXITED]
+
+    monkeypatch.setattr(EngineProcess, "poll", find_all)
+    supervisor._waker.wake()  # out of the poll it is in
+    assert entered.wait(PATIENCE)
+    os.kill(bench.client.health().pid, signal.SIGKILL)
+    supervisor._thread.join(PATIENCE)
+    assert (supervisor._thread.is_alive(), waited) == (False, [])
+    assert bench.client.health().status == "down"
