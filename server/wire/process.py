@@ -246,8 +246,12 @@ class EngineProcess:
     # -- life --------------------------------------------------------------------------------------------
 
     def terminate(self) -> None:
-        """SIGTERM to the engine alone. Only after its requests are finished or failed (wire.md section 6)."""
-        self._child.send_signal(signal.SIGTERM)
+        """SIGTERM to the engine alone. Only after its requests are finished or failed (wire.md section 6).
+
+        Popen's own way would reap an engine that has exited, and with that give its id away before end().
+        """
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._exit_fd, signal.SIGTERM)
 
     def kill(self) -> None:
         """SIGKILL to the engine and everything it started."""

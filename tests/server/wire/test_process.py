@@ -295,6 +295,23 @@ def test_a_stopped_engine_is_killed(spawn: Spawn) -> None:
     assert not Path(f"/proc/{process.pid}").exists()
 
 
+def test_an_engine_that_exited_before_sigterm_keeps_its_id_until_the_end(
+    spawn: Spawn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SIGKILL goes to its group: with the id given back, that may be somebody else's by then."""
+    process = spawn("/bin/sh", "-c", "exit 3")
+    assert exits(process.pid)
+    process.terminate()
+    reaped_before: list[bool] = []
+
+    def look_first(group: int, number: int) -> None:
+        reaped_before.append(not Path(f"/proc/{group}").exists())
+
+    monkeypatch.setattr(os, "killpg", look_first)
+    assert process.end(0.0) == ("exit code 3", [])
+    assert reaped_before == [False]
+
+
 def test_grandchildren_go_with_the_engine(spawn: Spawn) -> None:
     process = spawn("/bin/sh", "-c", "sleep 600 & echo $!; wait")
     grandchild = int(read_line(process))
