@@ -39,11 +39,10 @@ class WorkerPool(ThreadedTaskDispatcher):  # type: ignore[misc]  # waitress has 
             self.queue.append(job)
             alive = len(self.threads) - self.stop_count
             idle = alive - self.active_count
-            wants_another = len(self.queue) > idle and alive < self._maximum
-            if wants_another and self._started_locked():
-                return
-            if alive:
+            if len(self.queue) <= idle or alive >= self._maximum:
                 self.queue_cv.notify()
+                return
+            if self._started_locked() or alive:  # one of those alive takes it when it is free
                 return
             self.queue.remove(job)
         job.cancel()
