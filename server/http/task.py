@@ -176,7 +176,7 @@ class WsgiTask(Task):
                     stream.fail()  # a no-op when the view has ended it
             elif not exchange.detached and not exchange.answered:
                 if exchange.promised:
-                    if exchange.client.is_gone:
+                    if exchange.is_over:
                         raise ClientGone  # there is nobody to answer, and that is no fault
                     raise RuntimeError("the view returned the placeholder without an answer")
                 self._send(exchange, body)

@@ -5,13 +5,15 @@ The loop of `site` wakes up for events alone: what is noticed here is noticed as
 
 from __future__ import annotations
 
+import logging
 import threading
 
 import pytest
 
-from server.http import ClientGone
+from server.http import ENVIRON_KEY, ClientGone
 from server.http.accesslog import CANCELLED, OK, REFUSED
 from server.http.eventloop import GONE, HANG_UP
+from server.http.task import WsgiTask
 
 
 def leave_by_close(client):
@@ -150,6 +152,44 @@ def test_while_waiting_for_a_worker(serve, request_bytes, eventually):
         client.send(request_bytes("POST", "/v1/completions", b"y"))
         assert client.answer().status == 200
     assert [body for _, _, body in site.requests] == [b"y"]
+
+
+def test_a_view_that_answers_while_its_connection_is_closed_has_not_failed(
+    serve, request_bytes, caplog, monkeypatch
+):
+    """The exchange is over a moment before its client is known to be gone: the view's answer is dropped."""
+    site = serve()
+    seen, closes, served = threading.Event(), threading.Event(), threading.Event()
+
+    def view(environ, start_response):
+        exchange = environ[ENVIRON_KEY]
+        channels.append(exchange._channel)
+        seen.set()
+        assert closes.wait(30)
+        exchange.respond(200, [], b"late")
+        return exchange.placeholder()(environ, start_response)
+
+    def service(task):
+        serve_it(task)
+        served.set()
+
+    def closing(channel):
+        closes.set()
+        assert served.wait(30)
+        closed(channel)
+
+    channels = []
+    serve_it = WsgiTask.service
+    monkeypatch.setattr(WsgiTask, "service", service)
+    site.server.shared.application = view
+    with site.connect() as client:
+        client.send(request_bytes("GET", "/v1/models"))
+        assert seen.wait(30)
+        [channel] = channels
+        closed = channel._on_closed
+        channel._on_closed = closing
+    assert site.record().outcome == CANCELLED
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
 def test_callbacks_of_an_answered_request_are_dropped(site, request_bytes, eventually):
