@@ -136,13 +136,21 @@ class Supervisor:
         return False
 
     def submit(self, submission: Submission, sink: Sink) -> tuple[Channel, Request] | None:
-        """Submit to the running engine; without one, None, and the sink has got its failure already."""
+        """Submit to the running engine; without one, None, and the sink has got its failure already.
+
+        An engine that got ready after a dead one was met takes the request: there is no absence to report.
+        """
         channel = self._channel
-        if channel is not None:
-            request = channel.submit(submission, sink)
-            if request is not None:
+        while True:
+            request = None if channel is None else channel.submit(submission, sink)
+            if channel is not None and request is not None:
                 return channel, request
-        sink.on_failure(self._failure_without_engine())
+            with self._lock:
+                tried, channel = channel, self._channel
+                if channel is None or channel is tried or not channel.is_open:
+                    failure = self._failure_without_engine()
+                    break
+        sink.on_failure(failure)
         return None
 
     def health(self) -> EngineHealth:
@@ -170,11 +178,10 @@ class Supervisor:
         self._waker.close()
 
     def _failure_without_engine(self) -> errors.ApiError:
-        with self._lock:
-            reason, self._unreported = self._unreported, None
-            if reason is not None:
-                self._announce_absence()
+        """Under the lock."""
+        reason, self._unreported = self._unreported, None
         if reason is not None:
+            self._announce_absence()
             error, cause = errors.engine_error(), f"the engine died: {reason}"
         else:
             error = errors.shutting_down() if self._closing.is_set() else errors.engine_unavailable()

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from server.wire.channel import Channel
 from server.wire.events import Availability
 from server.wire.process import EngineProcess, EngineStartError, Readiness
 from server.wire.supervisor import Supervisor, _Session
@@ -147,3 +148,43 @@ def test_an_engine_that_has_exited_is_not_waited_for_when_the_gateway_ends(
     supervisor._thread.join(PATIENCE)
     assert (supervisor._thread.is_alive(), waited) == (False, [])
     assert bench.client.health().status == "down"
+
+
+@pytest.mark.parametrize("announced", [True, False])
+def test_an_engine_that_gets_ready_after_a_request_met_the_dead_one_takes_it(
+    bench: Any, sink: Any, make_submission: Any, monkeypatch: pytest.MonkeyPatch, announced: bool
+) -> None:
+    """Health is ok, or about to be: no 503, nor a 500 about an engine that has been replaced."""
+    submit, lost, became_ready = Channel.submit, Supervisor._lost, Supervisor._became_ready
+    dead = bench.client._supervisor._channel
+    died, met, opened, submitted = (threading.Event() for _ in range(4))
+
+    def lose(supervisor: Supervisor, event: Any) -> None:
+        lost(supervisor, event)
+        died.set()
+        assert met.wait(PATIENCE)
+
+    def meet_the_dead(channel: Channel, submission: Any, sink: Any) -> Any:
+        request = submit(channel, submission, sink)
+        if channel is dead:
+            met.set()
+            assert opened.wait(PATIENCE)
+        return request
+
+    def announce(supervisor: Supervisor) -> None:
+        if announced:
+            became_ready(supervisor)
+            opened.set()
+        else:
+            opened.set()
+            assert submitted.wait(PATIENCE)
+            became_ready(supervisor)
+
+    monkeypatch.setattr(Channel, "submit", meet_the_dead)
+    monkeypatch.setattr(Supervisor, "_lost", lose)
+    monkeypatch.setattr(Supervisor, "_became_ready", announce)
+    os.kill(bench.client.health().pid, signal.SIGKILL)
+    assert died.wait(PATIENCE)
+    bench.client.submit(make_submission(), sink)
+    submitted.set()
+    assert sink.wait().outcome == ("done", 2)
