@@ -50,6 +50,7 @@ class Channel:
         self.lock = threading.RLock()
         self.exchange: Exchange | None = None
         self.on_writable: Callable[[], None] | None = None
+        self.given_up = False  # set under the lock
         self.counted = True  # towards the connection caps
         self.phase = Phase.READING  # changed under the lock
         self._fd = sock.fileno()
@@ -272,7 +273,7 @@ class Channel:
 
         A broken connection is closed soon, by the I/O thread.
         """
-        if self.phase is Phase.CLOSED:
+        if self.phase is Phase.CLOSED or self.given_up:
             return 0
         pending_before = self._output.pending
         if not pending_before:
@@ -289,7 +290,11 @@ class Channel:
         return pending
 
     def break_off_locked(self, reason: str) -> None:
-        """Give the connection up from a thread that must not close it. Needs the lock."""
+        """Give the connection up from a thread that must not close it. Needs the lock.
+
+        Nothing more is sent: behind what was forgotten it would pass for the whole.
+        """
+        self.given_up = True
         self._output.clear()
         self._reset_after = True
         self.shared.loop.call_soon(lambda: self.close(reason))
@@ -299,8 +304,8 @@ class Channel:
         if self.exchange is not exchange:
             return False
         self.exchange = None
-        self._close_after = not keep_alive or self.shared.is_shutting_down
-        self._reset_after = reset
+        self._close_after = not keep_alive or self.shared.is_shutting_down or self.given_up
+        self._reset_after = reset or self.given_up
         self.phase = Phase.FLUSHING
         if self._output.pending:
             self._update_interest_locked()

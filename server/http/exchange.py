@@ -46,6 +46,8 @@ class Carrier(Protocol):
     exchange: Exchange | None
     """The one exchange that is open; an exchange that is not this one is over."""
     on_writable: Callable[[], None] | None
+    given_up: bool
+    """Nothing more is sent; the I/O thread is about to close it."""
 
     @property
     def pending_bytes(self) -> int: ...
@@ -268,8 +270,8 @@ class ResponseStream:
 
     @property
     def closed(self) -> bool:
-        """True after ``finish`` or ``fail`` and once the client has left."""
-        return self._channel.exchange is not self._exchange
+        """True after ``finish`` or ``fail`` and once the client has left or was given up."""
+        return self._channel.exchange is not self._exchange or self._channel.given_up
 
     @property
     def writable(self) -> bool:
@@ -286,7 +288,7 @@ class ResponseStream:
             return self.writable
         channel = self._channel
         with self._lock:
-            if channel.exchange is not self._exchange:
+            if channel.exchange is not self._exchange or channel.given_up:
                 raise ClientGone
             pending = channel.send_locked(self._framed(data))
             if pending > _ABANDONED:

@@ -8,6 +8,8 @@ import threading
 import pytest
 
 from server.http import ClientGone
+from server.http.accesslog import CANCELLED
+from server.http.output import Broken
 
 EVENT = b"data: x\n\n"
 
@@ -275,6 +277,51 @@ def test_slow_reader_gets_everything_in_order(site, request_bytes):
         assert bodies == [b"".join(sent) + b"end"]
         client.send(request_bytes())
         assert client.answer("GET").status == 200
+
+
+@pytest.mark.parametrize("version", ["1.1", "1.0"])
+def test_a_client_that_was_given_up_gets_nothing_more(serve, request_bytes, monkeypatch, version):
+    """Behind the bytes that were forgotten the rest would pass for a whole answer, and be logged as one."""
+    monkeypatch.setattr("server.http.exchange._ABANDONED", 256 * 1024)
+    site = serve()
+    piece = b"data: x\n\n" * 1000
+    with site.connect(receive_buffer=4096) as client:
+        client.send(request_bytes("POST", "/hold", b"", version=version))
+        exchange = site.held()
+        channel = exchange._channel
+        with site.standing_still():  # or it would close the connection before anything else is written
+            stream = exchange.open_stream()
+            while stream.write(piece):
+                pass
+            while channel.pending_bytes:
+                stream.write(piece)
+            with pytest.raises(ClientGone):
+                stream.write(piece)
+            stream.finish(piece)
+            assert stream.closed
+            assert channel.pending_bytes == 0
+        with pytest.raises(ConnectionResetError):
+            client.rest()
+    record = site.record()
+    assert (record.outcome, record.reason) == (CANCELLED, "the client is too far behind")
+
+
+def test_an_answer_whose_last_bytes_could_not_be_sent_is_reset(serve, request_bytes):
+    site = serve()
+    with site.connect() as client:
+        client.send(request_bytes("POST", "/hold", b""))
+        exchange = site.held()
+        stream = exchange.open_stream()
+        stream.write(EVENT)
+        with site.standing_still():
+            exchange._channel._output.send = broken
+            stream.finish()
+        with pytest.raises(ConnectionResetError):
+            client.rest()
+
+
+def broken(data):
+    raise Broken
 
 
 def test_large_answer_never_blocks(site, request_bytes):
