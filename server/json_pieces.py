@@ -133,8 +133,9 @@ class _Memory:
         finally:
             with self._lock:
                 self._decoding -= 1
-                if gc.get_count()[0] > _MANY_CONTAINERS:
+                if self._containers and gc.get_count()[0] > _MANY_CONTAINERS:
                     self._freeze()
+                self._thaw_at_the_end()  # the last container may have gone meanwhile
                 if self._was_enabled and not self._decoding:
                     gc.enable()
 
@@ -165,10 +166,12 @@ class _Memory:
         with self._lock:
             self._containers -= 1
             self._freed.notify_all()
-            if self._has_frozen and not self._containers and not self._decoding:
-                self._thaw()
+            self._thaw_at_the_end()
 
-    def _thaw(self) -> None:
+    def _thaw_at_the_end(self) -> None:
+        """Under the lock: when the last container is freed and nobody makes any."""
+        if not self._has_frozen or self._containers or self._decoding:
+            return
         self._has_frozen = False
         gc.unfreeze()
         gc.collect()

@@ -245,6 +245,22 @@ def test_the_collector_never_sees_what_a_large_text_holds_and_goes_on_afterwards
     assert eventually(lambda: gc.get_freeze_count() <= frozen)
 
 
+def test_the_collector_goes_on_also_where_the_last_value_went_while_another_text_was_decoded(
+    eventually: Callable[[Callable[[], bool]], bool],
+) -> None:
+    """The other one has no large value of its own, whose end would be looked at."""
+    memory = json_pieces._memory
+    assert eventually(lambda: memory._containers == 0)
+    frozen = gc.get_freeze_count()
+    value = decode("[" + "[]," * 200_000 + "[]]", STANDARD)
+    with memory.uncollected():
+        del value
+        assert eventually(lambda: memory._containers == 0)
+        assert gc.get_freeze_count() > frozen
+    assert gc.get_freeze_count() <= frozen
+    assert gc.isenabled()
+
+
 def test_a_faulty_text_leaves_the_collector_as_it_was() -> None:
     gc.disable()
     try:
