@@ -33,6 +33,7 @@ logger = logging.getLogger("colibri.server")
 
 LISTENING: Final = "listening on "
 READY: Final = "ready"
+STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 _WILDCARDS: Final = frozenset({"0.0.0.0", "::", ""})
 _HELD_RECORDS: Final = 10_000
@@ -49,7 +50,7 @@ def serve(settings: Settings, model: ServedModel, environ: Mapping[str, str]) ->
     gateway = build_gateway(settings, model, environ)
     server = create_server(gateway)
     process = _Process(gateway, server, log, environ)
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in STOP_SIGNALS:
         signal.signal(number, process.on_signal)
     return process.run()
 
@@ -68,7 +69,8 @@ class _Process:
     def on_signal(self, number: int, frame: FrameType | None) -> None:
         """SIGTERM or SIGINT: stop in order; the next one is not caught."""
         self._told_to_stop = True
-        signal.signal(number, signal.SIG_DFL)
+        for either in STOP_SIGNALS:  # whoever sends the second need not know which was the first
+            signal.signal(either, signal.SIG_DFL)
         self._server.shut_down(self._gateway.settings.shutdown_timeout)
 
     def run(self) -> int:

@@ -313,6 +313,18 @@ class Serving:
         connection.close()
         return response.status, body
 
+    def stop(self, number: signal.Signals) -> None:
+        """Send a signal and wait until it is dealt with: no new connection is accepted then."""
+        self.process.send_signal(number)
+        limit = time.monotonic() + PATIENCE
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), 1).close()
+            except OSError:
+                break
+            assert time.monotonic() < limit
+            time.sleep(0.01)
+
     def end(self) -> str:
         """Wait for the end; what was on stderr."""
         self.process.wait(PATIENCE)
@@ -377,20 +389,32 @@ def test_section_13_requests_in_flight_finish_before_the_engine_is_ended(model: 
         connection.request("POST", "/v1/completions", '{"model":"m","prompt":"hi","stream":true}')
         response = connection.getresponse()
         assert response.status == 200
-        server.process.terminate()
-        limit = time.monotonic() + PATIENCE
-        while True:  # no new connection is accepted once the signal is dealt with
-            try:
-                socket.create_connection(("127.0.0.1", server.port), 1).close()
-            except OSError:
-                break
-            assert time.monotonic() < limit
-            time.sleep(0.01)
+        server.stop(signal.SIGTERM)
         files.plan({"seq": 1, "release": 1, "script": script})
         assert response.read().endswith(b"data: [DONE]\n\n")
         connection.close()
         server.end()
         assert server.process.returncode == 0
+
+
+@needs_scripted_engine
+@pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("first", [signal.SIGTERM, signal.SIGINT])
+def test_a_second_signal_ends_the_process_at_once_whichever_was_the_first(
+    model: Path, tmp_path: Path, first: signal.Signals, second: signal.Signals
+) -> None:
+    files = ScriptedEngineFiles(tmp_path)
+    files.plan({"seq": 1, "release": 0, "script": ["ACCEPT <id> 7", "@hold"]})
+    with serving("--model", str(model), "--model-id", "m", **files.environment) as server:
+        server.wait_for("ready")
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
+        connection.request("POST", "/v1/completions", '{"model":"m","prompt":"hi","stream":true}')
+        assert connection.getresponse().status == 200
+        server.stop(first)
+        server.process.send_signal(second)
+        server.end()
+        assert server.process.returncode == -second
+        connection.close()
 
 
 @needs_scripted_engine
