@@ -15,7 +15,6 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
-from logging.handlers import MemoryHandler
 from types import FrameType
 from typing import Final
 
@@ -163,33 +162,53 @@ class _Log:
         root = logging.getLogger()
         root.handlers[:] = [target]
         root.setLevel(logging.INFO)
-        self._target = target
-        self._engine = logging.getLogger("server")
-        self._held: MemoryHandler | None = MemoryHandler(
-            _HELD_RECORDS, flushLevel=logging.CRITICAL + 1, target=target, flushOnClose=False
-        )
-        self._engine.addHandler(self._held)
-        self._engine.propagate = False
+        self._held = _Held(target)
+        engine = logging.getLogger("server")
+        engine.handlers[:] = [self._held]
+        engine.propagate = False
 
     def release(self) -> None:
         """The engine is ready: print what was held, and everything from now on at once."""
-        held = self._take()
-        if held is not None:
-            held.flush()
-            held.close()
+        self._held.let_go()
 
     def drop(self) -> None:
         """The engine never got ready: forget what was held."""
-        held = self._take()
-        if held is not None:
-            held.close()
+        self._held.forget()
 
-    def _take(self) -> MemoryHandler | None:
-        held, self._held = self._held, None
-        if held is not None:
-            self._engine.removeHandler(held)
-            self._engine.propagate = True
-        return held
+
+class _Held(logging.Handler):
+    """Keeps records for ``target`` until it is told to let go of them.
+
+    The way of a record is decided under the handler's lock, so each is printed once, and in order.
+    """
+
+    def __init__(self, target: logging.Handler) -> None:
+        super().__init__()
+        self._target = target
+        self._records: list[logging.LogRecord] | None = []  # None: pass on at once
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if self._records is None:
+            self._target.handle(record)
+            return
+        self._records.append(record)
+        if len(self._records) == _HELD_RECORDS:
+            self.let_go()
+
+    def let_go(self) -> None:
+        """Print what is held, and everything from now on at once."""
+        self._pass_on(dropped=False)
+
+    def forget(self) -> None:
+        """Forget what is held, and print everything from now on at once."""
+        self._pass_on(dropped=True)
+
+    def _pass_on(self, *, dropped: bool) -> None:
+        assert self.lock is not None
+        with self.lock:
+            held, self._records = self._records or [], None
+            for record in () if dropped else held:
+                self._target.handle(record)
 
 
 class _TextLines(logging.Formatter):
