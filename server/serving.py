@@ -93,13 +93,14 @@ class _Process:
 
     def _await_engine(self) -> None:
         try:
-            self._gateway.engine.wait_ready()
+            is_ready = self._gateway.engine.wait_ready()
         except EngineStartError as error:
             self._start_error = error
             self._server.shut_down(0.0)
             return
         self._log.release()
-        self._invite()
+        if is_ready:  # and not told to stop before it was
+            self._invite()
 
     def _greet(self) -> None:
         settings = self._gateway.settings

@@ -397,6 +397,16 @@ def test_section_13_requests_in_flight_finish_before_the_engine_is_ended(model: 
         assert server.process.returncode == 0
 
 
+def test_a_signal_during_the_start_ends_it_and_nothing_says_ready(model: Path, tmp_path: Path) -> None:
+    engine = program(tmp_path / "engine", "#!/bin/sh\nexec sleep 600\n")
+    with serving("--model", str(model), engine=engine) as server:
+        server.wait_for("listening on ")
+        server.stop(signal.SIGTERM)
+        server.end()
+        assert server.process.returncode == 0
+        assert len(server.lines) == 1, "only where it listens"
+
+
 @needs_scripted_engine
 @pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("first", [signal.SIGTERM, signal.SIGINT])
