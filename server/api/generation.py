@@ -337,14 +337,18 @@ class Streamed(EngineRun):
 
     def on_accept(self, prompt_tokens: int | None) -> None:
         super().on_accept(prompt_tokens)
+        try:
+            self._open(prompt_tokens)
+        except ClientGone:
+            self.cancel()
+        except Exception:
+            self._give_up()
+
+    def _open(self, prompt_tokens: int | None) -> None:
         if prompt_tokens is not None:
             self._exchange.note(prompt_tokens=prompt_tokens)
         waited = str(wait_ms(self._admission))
-        try:
-            self._stream = self._exchange.open_stream([(http.X_COLIBRI_QUEUE_WAIT_MS_HEADER, waited)])
-        except ClientGone:
-            self.cancel()
-            return
+        self._stream = self._exchange.open_stream([(http.X_COLIBRI_QUEUE_WAIT_MS_HEADER, waited)])
         with self._lock:
             opening = self._dialect.opening(prompt_tokens)
             if opening:
@@ -425,12 +429,14 @@ class Streamed(EngineRun):
                 self._send(self._dialect.keepalive())
 
     def _give_up(self) -> None:
-        """A fault of our own: the stream must not look complete."""
+        """A fault of our own: the stream must not look complete, and one that never began is a failure."""
         logger.exception("%s could not be streamed", self._request_id)
         with self._lock:
             stream, self._stream = self._stream, None
         if stream is not None:
             stream.fail()
+        else:
+            refuse(self._exchange, errors.engine_error())  # nothing where the client has left
         self.cancel()
 
     def _leave(self, **noted: object) -> None:

@@ -213,9 +213,9 @@ class Exchange:
                 raise ClientGone
             if self.answered:
                 raise RuntimeError("the answer to this request was already begun")
+            self.stream = stream = ResponseStream(self._channel, self, head)
             self.answered = True
             self.record.status = status
-            self.stream = stream = ResponseStream(self._channel, self, head)
         return stream  # the attribute is the I/O thread's again, and None once the client has left
 
     def _head(

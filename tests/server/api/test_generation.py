@@ -59,3 +59,33 @@ def test_a_stream_is_cut_and_the_slot_is_free(gateway: Any, broken_pipeline: str
     assert (answer.status, answer.complete) == (200, False)
     assert b"[DONE]" not in answer.body and b"message_stop" not in answer.body
     gateway.eventually(lambda: gateway.counters()["active"] == 0, "the slot is free")
+
+
+@pytest.mark.parametrize("ask", STREAMS)
+def test_a_stream_that_cannot_be_opened_is_a_500_and_the_slot_is_free(
+    gateway: Any, monkeypatch: pytest.MonkeyPatch, ask: str
+) -> None:
+    """Nobody else would answer: the exchange has long left its worker."""
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("server.http.exchange.ResponseStream.__init__", fail)
+    gateway.plan(["ACCEPT <id> 7", "DATA <id> <n> => a", DONE])
+    assert STREAMS[ask](gateway).status == 500
+    gateway.eventually(lambda: gateway.counters()["active"] == 0, "the slot is free")
+
+
+@pytest.mark.parametrize("ask", ["chat", "message"])
+def test_a_stream_whose_opening_fails_is_cut_and_the_slot_is_free(
+    gateway: Any, monkeypatch: pytest.MonkeyPatch, ask: str
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("server.api.generation.Streamed._send", fail)
+    gateway.plan(["ACCEPT <id> 7", "@hold", "DATA <id> <n> => a", DONE])
+    answer = STREAMS[ask](gateway)  # at once, and not when the engine goes on
+    assert (answer.status, answer.complete) == (200, False)
+    gateway.release()
+    gateway.eventually(lambda: gateway.counters()["active"] == 0, "the slot is free")
