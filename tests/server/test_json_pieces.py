@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from server import json_pieces
+from server.http import task
 from server.json_pieces import LargeDict, LargeList, decode
 from server.json_values import rewritten
 
@@ -209,6 +210,11 @@ def test_a_decoding_waits_while_many_containers_are_to_be_freed(
     freeing_held.set()
     thread.join(60)
     assert decoded == [[1] * 101]
+
+
+def test_what_the_loop_of_the_server_decodes_itself_never_waits() -> None:
+    """No body that it hands to a handler is as long as a window, so none of them is decoded in pieces."""
+    assert task._SHORT < json_pieces.WINDOW
 
 
 def test_where_there_is_no_thread_to_free_in_the_decoding_threads_free_until_there_is_one(
