@@ -141,7 +141,7 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("--model", type=Path, default=MODEL_DIRECTORY, help="checkpoint directory")
     parser.add_argument(
-        "--count", type=int, default=200, help="questions per task and mode (default: %(default)s)"
+        "--count", type=int, default=500, help="questions per task and mode (default: %(default)s)"
     )
     parser.add_argument("--slots", type=int, default=8, help="requests in flight (default: %(default)s)")
     parser.add_argument(
