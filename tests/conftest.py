@@ -4,7 +4,7 @@ examples, since a loaded machine stops for longer than any.
 `pytest --hypothesis-profile explore` looks at new examples instead.
 
 And which Python the programs run that ask for one by name: the one of the tests, not a version manager's shim
-in shell, which takes four times as long to start. And which kernels numpy multiplies with: those of the engine.
+in shell, which takes four times as long to start.
 """
 
 from __future__ import annotations
@@ -15,9 +15,6 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, settings
 
-from engine.reference.launch import choose_kernels
-
-choose_kernels(os.environ)  # before any test imports numpy
 os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
 UNTIMED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

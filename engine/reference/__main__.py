@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Final
 
 from engine.reference.errors import LaunchError
-from engine.reference.launch import choose_kernels, choose_threads, read_launch
+from engine.reference.launch import choose_threads, read_launch
 
 DEEP_STACK_BYTES: Final = 1 << 30
 """The grammar library follows references by calling itself, and a stack that ends is the process's end. What
@@ -55,8 +55,7 @@ def _serve() -> int:
     """Load the model and serve it; raises LaunchError."""
     launch = read_launch(sys.argv, os.environ)
     choose_threads(launch.directory, os.environ)
-    choose_kernels(os.environ)
-    # numpy reads these variables when it is imported, so everything that needs it is imported only now.
+    # numpy reads the thread variables when it is imported, so everything that needs it is imported only now.
     import numpy as np
 
     from engine.loop import EngineLoop

@@ -1,6 +1,6 @@
 """What the gateway tells an engine at its start (wire.md section 1), read from argv and the environment.
 
-Imports no numpy, because the number of BLAS threads and its kernels must be decided before numpy is loaded.
+Imports no numpy, because the number of BLAS threads must be decided before numpy is loaded.
 """
 
 from __future__ import annotations
@@ -15,11 +15,6 @@ from generated import launch, limits
 
 _MOST = 2**63 - 1
 _THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
-_KERNELS_VARIABLE = "OPENBLAS_CORETYPE"
-_AVX512_KERNELS = "SkylakeX"
-_AVX512_FLAGS = frozenset({"avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl"})
-"""What those kernels are compiled for."""
-_PROCESSORS = Path("/proc/cpuinfo")
 _SMALL_WEIGHTS_BYTES = 64 << 20
 """Below this the weights are read faster by one thread than two threads can be brought together for each
 product.
@@ -82,22 +77,3 @@ def choose_threads(directory: Path, environment: MutableMapping[str, str]) -> No
         environment.update(dict.fromkeys(_THREAD_VARIABLES, "1"))
     else:
         environment.setdefault(_THREAD_VARIABLES[0], str(len(os.sched_getaffinity(0))))
-
-
-def choose_kernels(environment: MutableMapping[str, str], processors: Path = _PROCESSORS) -> None:
-    """OpenBLAS's kernels for AVX-512 wherever the processor can run them, unless the operator said otherwise.
-    Must run before numpy is imported.
-
-    OpenBLAS knows processors by their model number and takes AVX2 kernels for those that are newer than
-    itself. On one of them (EPYC of family 26) they give eight requests half the tokens per second, and rows
-    whose bits depend on each other (`kernels`).
-    """
-    if environment.get(_KERNELS_VARIABLE):
-        return
-    try:
-        described = processors.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return
-    flags = next((line for line in described.splitlines() if line.startswith("flags")), "")
-    if _AVX512_FLAGS.issubset(flags.partition(":")[2].split()):
-        environment[_KERNELS_VARIABLE] = _AVX512_KERNELS

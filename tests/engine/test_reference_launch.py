@@ -20,7 +20,7 @@ import pytest
 
 from engine.reference.__main__ import main
 from engine.reference.checkpoint import bfloat16_to_float32
-from engine.reference.launch import choose_kernels, choose_threads
+from engine.reference.launch import choose_threads
 from generated import launch as names
 from tests.engine.checkpoints import RECIPES, random_tensors, write_checkpoint, write_safetensors
 from tests.engine.engine_process import ROOT
@@ -312,51 +312,3 @@ def test_small_model_uses_one_thread_unless_told_otherwise(tmp_path: Path) -> No
     environment = {"OMP_NUM_THREADS": "3"}
     choose_threads(tmp_path, environment)
     assert environment == {"OMP_NUM_THREADS": "3"}
-
-
-AVX512 = "flags\t\t: fpu avx2 avx512f avx512dq avx512cd avx512bw avx512vl avx512_bf16"
-
-
-@pytest.mark.parametrize(
-    ("described", "chosen"),
-    [
-        (f"model name\t: AMD EPYC\n{AVX512}\nbugs\t\t:\n", {"OPENBLAS_CORETYPE": "SkylakeX"}),
-        (f"{AVX512.replace(' avx512vl', '')}\n", {}),
-        ("flags\t\t: fpu avx2 fma\n", {}),
-        (f"processor\t: 0\nFeatures\t: fp asimd {AVX512}\n", {}),
-        ("", {}),
-        ("flags", {}),
-    ],
-    ids=["AVX-512", "not all of it", "AVX2", "another architecture", "empty", "no flags"],
-)
-def test_kernels_are_those_of_the_processor(described: str, chosen: dict[str, str], tmp_path: Path) -> None:
-    (tmp_path / "cpuinfo").write_text(described)
-    environment: dict[str, str] = {}
-    choose_kernels(environment, tmp_path / "cpuinfo")
-    assert environment == chosen
-
-
-def test_kernels_are_the_operators_choice_and_the_librarys_where_nothing_is_known(tmp_path: Path) -> None:
-    environment = {"OPENBLAS_CORETYPE": "Haswell"}
-    (tmp_path / "cpuinfo").write_text(AVX512)
-    choose_kernels(environment, tmp_path / "cpuinfo")
-    assert environment == {"OPENBLAS_CORETYPE": "Haswell"}
-    environment = {}
-    choose_kernels(environment, tmp_path / "missing")
-    assert environment == {}
-
-
-def test_rows_are_independent_with_the_kernels_that_are_chosen() -> None:
-    chosen: dict[str, str] = {}
-    choose_kernels(chosen)
-    if not chosen:
-        pytest.skip("a processor without AVX-512")
-    program = (
-        "import os; from engine.reference.launch import choose_kernels; choose_kernels(os.environ);"
-        "from engine.reference.kernels import rows_are_independent; print(rows_are_independent())"
-    )
-    environment = {name: value for name, value in os.environ.items() if name not in chosen}
-    run = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
-    )
-    assert run.stdout == "True\n"
