@@ -95,3 +95,12 @@ def test_references_to_references_end():
     }
     signature = ToolSignature.from_schema("f", root)
     assert signature.types == {}
+
+
+@pytest.mark.parametrize(("others", "types"), [(9_999, ("string",)), (10_000, None)])
+def test_the_last_part_that_is_looked_at_is_the_ten_thousandth(
+    others: int, types: tuple[str, ...] | None
+) -> None:
+    unsaid: dict[str, object] = {f"p{number}": {} for number in range(others)}
+    root = {"properties": {**unsaid, "x": {"anyOf": [{"type": "string"}]}}}
+    assert ToolSignature.from_schema("f", root).types.get("x") == types

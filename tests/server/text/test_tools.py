@@ -342,3 +342,21 @@ def test_salvage_is_off_unless_asked_for() -> None:
     assert Pipeline(tools=[F], salvage=True).feed(b"<tool_call>f(Rome)</tool_call>") == [
         ToolCall("f", '{"x":"Rome"}')
     ]
+
+
+def test_a_call_swallows_text_behind_its_name_and_among_its_arguments() -> None:
+    splitter = ToolSplitter([F])
+    seen = []
+    for piece in (
+        "Hi ",
+        "<tool_call>",
+        "f",
+        "<arg_key>",
+        "x",
+        "</arg_key><arg_value>Ro",
+        "me</arg_value>",
+        CLOSE,
+    ):
+        splitter.feed(piece)
+        seen.append(splitter.swallowing)
+    assert seen == [False, False, False, True, True, True, True, False]
