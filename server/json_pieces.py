@@ -157,16 +157,23 @@ class _Memory:
 
     def _free(self) -> None:
         while True:
-            self._free_one(self.discarded.get())
+            with suppress(Exception):  # of writing to the log: decodings wait for this thread
+                self._free_one(self.discarded.get())
 
     def _free_one(self, container: _Large) -> None:
-        while container.free_some():
-            pass
-        del container
-        with self._lock:
-            self._containers -= 1
-            self._freed.notify_all()
-            self._thaw_at_the_end()
+        """What is left of one at a fault is freed at once."""
+        try:
+            while container.free_some():
+                pass
+        except Exception as fault:
+            # No record keeps the fault, whose frames hold the container.
+            logger.error("a large JSON text was not freed piece by piece: %s", repr(fault))
+        finally:
+            del container
+            with self._lock:
+                self._containers -= 1
+                self._freed.notify_all()
+                self._thaw_at_the_end()
 
     def _thaw_at_the_end(self) -> None:
         """Under the lock: when the last container is freed and nobody makes any."""

@@ -237,6 +237,40 @@ def test_where_there_is_no_thread_to_free_in_the_decoding_threads_free_until_the
     assert eventually(lambda: memory._containers == 0)
 
 
+class Faulty(LargeList):
+    """Cannot be freed a few members at a time."""
+
+    def free_some(self) -> bool:
+        raise MemoryError("no room for a slice")
+
+
+def test_a_fault_while_one_is_freed_costs_nobody_the_thread_that_frees(
+    monkeypatch: pytest.MonkeyPatch,
+    eventually: Callable[[Callable[[], bool]], bool],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Every later decoding would wait for it, for ever."""
+    memory = json_pieces._Memory()
+    monkeypatch.setattr(json_pieces, "_memory", memory)
+    faulty = Faulty()
+    faulty.append(Marked("inner"))
+    del faulty
+    assert eventually(lambda: memory._containers == 0)
+    assert Marked.alive == 0
+    assert "no room for a slice" in caplog.text
+
+    def decode_many() -> None:
+        for _ in range(3 * json_pieces._MOST_DISCARDED):
+            assert len(decode("[" + "1," * 100 + "1]", STANDARD, 50)) == 101
+
+    thread = threading.Thread(target=decode_many, daemon=True)
+    thread.start()
+    thread.join(60)
+    assert not thread.is_alive()
+    assert eventually(lambda: memory._containers == 0)
+    assert memory._thread is not None and memory._thread.is_alive()
+
+
 def test_the_collector_never_sees_what_a_large_text_holds_and_goes_on_afterwards(
     eventually: Callable[[Callable[[], bool]], bool],
 ) -> None:
