@@ -31,12 +31,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-PIPE_SIZE: Final = (
-    1 << 20
-)  # asked of the kernel, so that a large prompt fits while the engine is busy; it may grant less
-READ_SIZE: Final = (
-    1 << 18
-)  # bytes of one read: bounds how long one burst keeps the reader from everything else
+# asked of the kernel, so that a large prompt fits while the engine is busy; it may grant less
+PIPE_SIZE: Final = 1 << 20
+# bytes of one read: bounds how long one burst keeps the reader from everything else
+READ_SIZE: Final = 1 << 18
 LAST_LINES: Final = 20  # lines of the engine's log kept for the report of its death
 LINE_LIMIT: Final = 4096  # bytes after which a log line without an end is cut
 
@@ -121,42 +119,47 @@ class EngineProcess:
             )
         except (OSError, ValueError) as error:
             raise EngineStartError(f"cannot start the engine {launch.argv[0]}: {error}") from error
-        assert self._child.stdin and self._child.stdout and self._child.stderr
         self.pid = self._child.pid
         self.started_at = time.monotonic()
-        self._stdin: int | None = self._child.stdin.fileno()
-        self._stdout = self._child.stdout.fileno()
-        self._stderr = self._child.stderr.fileno()
-        self._exit_fd = self._watch_exit(launch)
-        for fd in (self._stdin, self._stdout, self._stderr):
-            os.set_blocking(fd, False)
-            with suppress(OSError):
-                fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, PIPE_SIZE)
-        self._waker = waker
-        self._poller = select.poll()
-        self._buffer = bytearray(READ_SIZE)
-        self._meanings = {
-            self._stdout: Readiness.OUTPUT,
-            self._stderr: Readiness.LOG,
-            self._exit_fd: Readiness.EXITED,
-            waker.fd: Readiness.WOKEN,
-            self._stdin: Readiness.WRITABLE,
-        }
-        for fd in (self._stdout, self._stderr, self._exit_fd, waker.fd):
-            self._poller.register(fd, select.POLLIN)
-        self._wants_write = False
-        self._partial_line = b""
-        self.last_lines: deque[str] = deque(maxlen=LAST_LINES)
-
-    def _watch_exit(self, launch: EngineLaunch) -> int:
-        """The descriptor that tells of the child's end. Without one, as when there are too many, no child."""
         try:
-            return os.pidfd_open(self.pid)
-        except OSError as error:
+            self._exit_fd = os.pidfd_open(self.pid)
+            self._watch(waker)
+        except BaseException as error:
             self.kill()
             with self._child:
                 pass  # closes the pipes and waits
-            raise EngineStartError(f"cannot watch the engine {launch.argv[0]}: {error}") from error
+            if not isinstance(error, (OSError, MemoryError)):
+                raise
+            raise EngineStartError(f"cannot watch the engine {launch.argv[0]}: {error!r}") from error
+
+    def _watch(self, waker: Waker) -> None:
+        """Get ready to poll. At a fault only the descriptor of the child's end is closed."""
+        assert self._child.stdin and self._child.stdout and self._child.stderr
+        try:
+            self._stdin: int | None = self._child.stdin.fileno()
+            self._stdout = self._child.stdout.fileno()
+            self._stderr = self._child.stderr.fileno()
+            for fd in (self._stdin, self._stdout, self._stderr):
+                os.set_blocking(fd, False)
+                with suppress(OSError):
+                    fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, PIPE_SIZE)
+            self._poller = select.poll()
+            self._buffer = bytearray(READ_SIZE)
+            self._meanings = {
+                self._stdout: Readiness.OUTPUT,
+                self._stderr: Readiness.LOG,
+                self._exit_fd: Readiness.EXITED,
+                waker.fd: Readiness.WOKEN,
+                self._stdin: Readiness.WRITABLE,
+            }
+            for fd in (self._stdout, self._stderr, self._exit_fd, waker.fd):
+                self._poller.register(fd, select.POLLIN)
+            self._wants_write = False
+            self._partial_line = b""
+            self.last_lines: deque[str] = deque(maxlen=LAST_LINES)
+        except BaseException:
+            os.close(self._exit_fd)
+            raise
 
     # -- pipes -------------------------------------------------------------------------------------------
 

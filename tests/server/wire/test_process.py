@@ -212,6 +212,31 @@ def test_a_child_that_cannot_be_watched_is_not_left_behind(
     assert len(os.listdir("/proc/self/fd")) == before
 
 
+@pytest.mark.parametrize("fault", [OSError(errno.ENOMEM, "no memory"), MemoryError("no memory")], ids=repr)
+def test_a_child_whose_pipes_cannot_be_prepared_is_not_left_behind(
+    waker: Waker, monkeypatch: pytest.MonkeyPatch, fault: Exception
+) -> None:
+    """Nobody else has a hold of it: it would run on beside the next one."""
+    children: list[int] = []
+    watch = os.pidfd_open
+
+    def note(pid: int) -> int:
+        children.append(pid)
+        return watch(pid)
+
+    def fail(fd: int, blocking: bool) -> None:
+        raise fault
+
+    before = len(os.listdir("/proc/self/fd"))
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pidfd_open", note)
+        patch.setattr(os, "set_blocking", fail)
+        with pytest.raises(EngineStartError, match=r"cannot watch the engine /bin/sleep: .*no memory"):
+            EngineProcess(EngineLaunch(("/bin/sleep", "600"), {}), waker)
+    assert not Path(f"/proc/{children[0]}").exists()
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
 def test_a_full_pipe_takes_nothing_and_a_broken_one_raises(spawn: Spawn) -> None:
     process = spawn("/bin/sh", "-c", "echo up; exec sleep 60")
     read_line(process)
