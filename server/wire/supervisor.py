@@ -245,20 +245,16 @@ class Supervisor:
         except EngineStartError as error:
             self._report_start_failure(error)
             return False
-        self.telemetry.forget_process()
-        deadlines = Deadlines(accept=self._timeouts.accept, stall=self._timeouts.stall)
-        connection = Connection(self._ids, deadlines, honours_stop=self._honours_stop)
-        outbox = Outbox(process.write, self._timeouts.write)
-        session = _Session(self, process, Channel(connection, outbox, self._waker.wake, self._clock))
-        with self._lock:
-            self._process, self._channel = process, session.channel
+        patience = 0.0
         try:
+            session = self._new_session(process)
             log.info("engine started, pid %d", process.pid)
             session.attend(ready_by=self._clock() + self._timeouts.ready)
+            patience = session.patience
         finally:
             with self._lock:
                 self._process = self._channel = None
-            how, last_lines = process.end(session.patience)
+            how, last_lines = process.end(patience)
             _log_lines(last_lines)
         reason = f"{session.reason}; {how}"
         (log.info if self._closing.is_set() else log.error)("engine ended, pid %d: %s", process.pid, reason)
@@ -268,6 +264,16 @@ class Supervisor:
                 EngineStartError(f"the engine did not become ready: {reason}\n{words}")
             )
         return session.ready and not session.failed
+
+    def _new_session(self, process: EngineProcess) -> _Session:
+        self.telemetry.forget_process()
+        deadlines = Deadlines(accept=self._timeouts.accept, stall=self._timeouts.stall)
+        connection = Connection(self._ids, deadlines, honours_stop=self._honours_stop)
+        outbox = Outbox(process.write, self._timeouts.write)
+        session = _Session(self, process, Channel(connection, outbox, self._waker.wake, self._clock))
+        with self._lock:
+            self._process, self._channel = process, session.channel
+        return session
 
     def _report_start_failure(self, error: EngineStartError) -> None:
         log.error("%s", error)

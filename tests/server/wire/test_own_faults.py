@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
 import threading
 import time
@@ -14,8 +15,10 @@ import pytest
 
 from generated.http import HealthStatus
 from server.wire.channel import Channel
+from server.wire.connection import Connection
 from server.wire.events import Availability, Event, TelemetryFrame
-from server.wire.process import EngineProcess, EngineStartError
+from server.wire.outbox import Outbox
+from server.wire.process import EngineLaunch, EngineProcess, EngineStartError, Waker
 from server.wire.supervisor import Supervisor
 from server.wire.telemetry import Telemetry
 from tests.scripted import SCRIPTED_ENGINE
@@ -73,6 +76,37 @@ def test_a_fault_while_reading_fails_what_is_in_flight_and_restarts_the_engine(
     assert bench.client.health().restarts == 1
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"), [(Telemetry, "forget_process"), (Connection, "__init__"), (Outbox, "__init__")]
+)
+def test_an_engine_that_a_fault_leaves_unattended_is_ended_before_the_next_is_started(
+    bench: Any, monkeypatch: pytest.MonkeyPatch, owner: type, name: str
+) -> None:
+    started: list[EngineProcess] = []
+    begin = EngineProcess.__init__
+
+    def note(process: EngineProcess, launch: EngineLaunch, waker: Waker) -> None:
+        if started:
+            assert started[-1]._child.returncode is not None
+        begin(process, launch, waker)
+        started.append(process)
+
+    pid = bench.client.health().pid
+    with monkeypatch.context() as patch:
+        patch.setattr(EngineProcess, "__init__", note)
+        with pytest.MonkeyPatch.context() as once:
+            fail_once(once, owner, name)
+            os.kill(pid, signal.SIGKILL)
+            until(lambda: len(started) == 2)
+        bench.assert_serves()
+    assert bench.client.health().restarts == 2
+    unattended, attended = started
+    assert unattended._child.returncode == -signal.SIGKILL
+    with pytest.raises(ProcessLookupError):
+        os.kill(unattended.pid, 0)
+    assert attended.pid == bench.client.health().pid
 
 
 def test_nothing_is_written_to_an_engine_after_a_fault(
