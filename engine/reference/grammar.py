@@ -115,17 +115,24 @@ def _fault(matcher: Any) -> str:
 
 def _schema(source: str, place: int | None = None) -> Any:
     """The JSON value of a text, or at a place in one, fit for the library if it is a schema; raises
-    GrammarError, and ValueError when it is no JSON.
+    GrammarError, and JSONDecodeError when it is no JSON. Whatever else the checks raise is a refusal too: a
+    grammar must not end the process.
     """
     try:
         schema = schema_numbers.load(source, place)
+        items = 0
         if isinstance(schema, dict):
             schema_numbers.check(schema)
+            items = widest_row(schema)
+    except json.JSONDecodeError:
+        raise
     except schema_numbers.SchemaError as error:
         raise GrammarError(str(error)) from None
     except RecursionError:
         raise GrammarError("the JSON Schema is nested too deeply") from None
-    if isinstance(schema, dict) and widest_row(schema) > _MOST_ITEMS:
+    except Exception as error:
+        raise GrammarError(f"the JSON Schema cannot be checked: {type(error).__name__}: {error}") from None
+    if items > _MOST_ITEMS:
         raise GrammarError(
             f"the schema has too many optional properties or choices in one place: over {_MOST_ITEMS} items"
         )
@@ -137,9 +144,7 @@ def _check_lark(source: str) -> None:
     for found in _LARK_SCHEMA.finditer(source):
         try:
             _schema(source, found.end())
-        except GrammarError:
-            raise
-        except ValueError:
+        except json.JSONDecodeError:
             raise GrammarError("no JSON Schema follows %json") from None
 
 
@@ -151,9 +156,7 @@ def grammar_source(text: bytes) -> str:
         raise GrammarError("the grammar is not UTF-8 text") from None
     try:
         schema = _schema(source)
-    except GrammarError:
-        raise
-    except ValueError:
+    except json.JSONDecodeError:
         schema = None
     is_gbnf = _GBNF_RULE.search(source) is not None
     if not isinstance(schema, dict | bool) and not is_gbnf:

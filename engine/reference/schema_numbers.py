@@ -17,6 +17,8 @@ _LARGEST: Final = 2**64 - 1
 _LEAST: Final = -(2.0**63)
 MOST_REMAINDERS: Final = 100_000
 """An automaton of these is made in about a second."""
+MOST_CHARACTERS: Final = 300
+"""Of one decimal. 17 digits tell every float from its neighbours; a coefficient of more than 308 is none."""
 
 
 class SchemaError(ValueError):
@@ -31,6 +33,8 @@ def _integer(digits: str) -> int:
 
 
 def _decimal(text: str) -> Decimal:
+    if len(text) > MOST_CHARACTERS:
+        raise SchemaError(f"the number {text[:40]} has more than {MOST_CHARACTERS} characters")
     value = float(text)
     if isinf(value) or value <= _LEAST:
         raise SchemaError(f"the number {text[:40]} is too large")

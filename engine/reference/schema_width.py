@@ -116,7 +116,8 @@ class _Widths:
         for step in unquote(reference[1:]).split("/")[1:]:
             name = step.replace("~1", "/").replace("~0", "~")
             if isinstance(found, list):
-                found = found[int(name)] if name.isdecimal() and int(name) < len(found) else None
+                is_place = name.isdecimal() and len(name) <= len(str(len(found)))  # int() bears no length
+                found = found[int(name)] if is_place and int(name) < len(found) else None
             else:
                 found = found.get(name) if isinstance(found, dict) else None
         return [found] if isinstance(found, dict) else []

@@ -76,6 +76,8 @@ HOSTILE = {
     "integers far below it": '{"type":"integer","minimum":-1e300,"maximum":-1e299}',
     "a multiple of many remainders": '{"multipleOf":2147483648}',
     "a number no float holds": '{"const":12345678901234567890123}',
+    "a decimal of 400 zeros": f'{{"const":0.5{"0" * 400}}}',
+    "a decimal of 5000 zeros": f'{{"const":0.5{"0" * 5000}}}',
 }
 
 
@@ -88,6 +90,8 @@ REFUSED = {
         "open groups": "groups nested too deeply",
         "a class of many characters": "the grammar is too large",
         "open objects": "a rule without a name",
+        "a decimal of 400 zeros": "a rule without a name",
+        "a decimal of 5000 zeros": "a rule without a name",
         "integers far below it": "the schema has a bound that is malformed or too large",
         "a multiple of many remainders": "the schema has a keyword that is not supported",
         "an object of 6000 optional properties": "the schema has a property twice, or too many of them",
@@ -108,6 +112,8 @@ REFUSED = {
             "the schema has too many optional properties or choices in one place: over 20000 items"
         ),
         "a number no float holds": "the number 12345678901234567890123 is too large",
+        "a decimal of 400 zeros": f"the number 0.5{'0' * 37} has more than 300 characters",
+        "a decimal of 5000 zeros": f"the number 0.5{'0' * 37} has more than 300 characters",
     },
 }
 """What each engine refuses, and why; it takes all others."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import re
+from decimal import InvalidOperation
 from typing import Any
 
 import numpy as np
@@ -191,6 +192,11 @@ def test_a_mask_or_token_that_takes_too_long_ends_the_request(monkeypatch: pytes
         ('{"enum":["a",{"b":[9007199254740993]}]}', "the constant 9007199254740993 would be rounded"),
         ('{"const":1e-23}', "the constant 1E-23 would be rounded"),
         ('{"const":-9223372036854775807}', "the number -9223372036854775807 is too large"),
+        *(
+            (f'{{"const":{sign}0.5{"0" * zeros}}}', f"the number {start} has more than 300 characters")
+            for zeros in (400, 5000)
+            for sign, start in (("", "0.5" + "0" * 37), ("-", "-0.5" + "0" * 36))
+        ),
         ('{"const":1e-9999999999999999999}', "the number 1e-9999999999999999999 is too small"),
         ('{"allOf":[{"multipleOf":1009},{"multipleOf":1013}]}', "the multiples have too many remainders"),
         ('{"multipleOf":0.1234567}', "the multiples have too many remainders"),
@@ -215,6 +221,28 @@ def test_numbers_that_it_keeps_are_taken(schema: str) -> None:
     COMPILER.compile(schema.encode())
 
 
+@pytest.mark.parametrize("fault", [OverflowError, MemoryError, ValueError, InvalidOperation, RuntimeError])
+@pytest.mark.parametrize("text", ["{}", "start: %json {}"])
+def test_whatever_a_check_raises_refuses_the_grammar(
+    fault: type[Exception], text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_: object) -> int:
+        raise fault("of a check")
+
+    for module, name in ((grammar, "widest_row"), (schema_numbers, "check")):
+        monkeypatch.setattr(module, name, broken)
+        with pytest.raises(GrammarError) as found:
+            COMPILER.compile(text.encode())
+        assert str(found.value) == f"the JSON Schema cannot be checked: {fault.__name__}: of a check"
+
+
+def test_a_reference_to_an_item_of_too_many_digits_is_left_to_the_library() -> None:
+    schema = {"$ref": f"#/$defs/{'9' * 5000}", "$defs": []}
+    assert widest_row(schema) == widest_row({})
+    with pytest.raises(GrammarError, match="Failed to parse array index"):
+        COMPILER.compile(json.dumps(schema).encode())
+
+
 def test_numbers_deep_within_constants_are_looked_at_once() -> None:
     """It would be minutes if each constant looked through those within it."""
     numbers = ",".join(map(str, range(120_000)))
@@ -230,6 +258,13 @@ def test_numbers_deep_within_constants_are_looked_at_once() -> None:
     ("text", "reason"),
     [
         ('start: %json {"const":-9223372036854775808}', "the number -9223372036854775808 is too large"),
+        *(
+            (
+                f'start: %json {{"const":0.5{"0" * zeros}}}',
+                f"the number 0.5{'0' * 37} has more than 300 characters",
+            )
+            for zeros in (400, 5000)
+        ),
         ('start: "a" | b\nb: %json\n\t{"multipleOf":2147483648}', "the multiples have too many remainders"),
         (
             f"start: %json {json.dumps(optional(5000))}",
