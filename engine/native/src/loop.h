@@ -2,8 +2,9 @@
 //
 // No pipe in here: bytes come in through the reader, work is done one step at a time, and the frames collect in `output`.
 // Guarantees: ACCEPT or exactly one ERROR answers each SUBMIT; ACCEPT comes before any prefill of its request; STOP and
-// CANCEL take effect before the next step; one step is at most one chunk of the oldest prompt and one token of every
-// request that is generating; one whose mask is heavy waits with its logits while the masks of others fill the step.
+// CANCEL take effect before the next step; one step is at most one chunk of the oldest prompt and one pass for all requests
+// that are generating, with one token of each. One whose mask is heavy waits with its logits while the masks of others fill
+// the step; a later step begins with its token and may have another of it from the pass, so two of one request at most.
 #ifndef COLIBRI_NATIVE_LOOP_H
 #define COLIBRI_NATIVE_LOOP_H
 
