@@ -212,12 +212,14 @@ class Supervisor:
                 pause = min(self._timeouts.backoff_last, pause * BACKOFF_GROWTH)
                 self._restarts += 1
         finally:
-            with self._lock:
-                self._status = HealthStatus.DOWN
-                self._restart = False  # nobody is left to do it
-                if self._unreported is None:
-                    self._announce_absence()
-            self._ready_or_failed.set()
+            try:
+                with self._lock:
+                    self._status = HealthStatus.DOWN
+                    self._restart = False  # nobody is left to do it
+                    if self._unreported is None:
+                        self._announce_absence()
+            finally:
+                self._ready_or_failed.set()
 
     def _sleep(self, seconds: float) -> None:
         until = self._clock() + seconds

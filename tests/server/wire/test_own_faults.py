@@ -214,3 +214,22 @@ def test_a_fault_during_the_first_start_is_told_to_who_waits_for_it(
     assert DOWN not in told
     client.shut_down()
     assert (told[-1], client.health().status) == (DOWN, HealthStatus.DOWN)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_who_waits_for_the_first_engine_hears_of_the_end_even_if_the_scheduler_cannot(
+    make_client: Any,
+) -> None:
+    def hear(availability: Availability) -> None:
+        if availability is DOWN:
+            raise MemoryError
+
+    answers: list[bool] = []
+    client = make_client(("/bin/sleep", "600"), on_availability=hear)
+    waiting = threading.Thread(target=lambda: answers.append(client.wait_ready()), daemon=True)
+    client.start()
+    waiting.start()
+    client.shut_down()
+    waiting.join(PATIENCE)
+    assert answers == [False]
+    assert client.health().status is HealthStatus.DOWN
