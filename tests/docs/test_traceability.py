@@ -30,7 +30,7 @@ TESTED_BY = {
     "limits.profile_turns": "api/test_pages.py::test_section_5_profile_and_experts_show_what_the_engine_said",
     "limits.template_seconds": "chat/test_sandbox.py::test_a_template_that_does_not_end_is_stopped",
     "limits.client_request_id_length": "http/test_gate.py::test_client_request_id",
-    "limits.disconnect_notice_ms": "http/test_disconnect.py::test_mid_stream",
+    "limits.disconnect_notice_ms": "http/test_disconnect.py::test_a_departure_is_noticed_within_the_limit",
     "limits.listen_backlog": "http/test_deadlines.py::test_two_hundred_clients_in_the_same_instant",
 }
 
