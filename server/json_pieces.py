@@ -99,6 +99,7 @@ class _Memory:
         self._was_frozen = False
         self._was_enabled = False
         self._thread: threading.Thread | None = None
+        self._told = False  # that none can be started; one that was started never ends
 
     def made(self) -> None:
         """There is one more large container."""
@@ -151,7 +152,9 @@ class _Memory:
             thread.start()
         except (RuntimeError, MemoryError) as fault:
             # The next container tries again. No record keeps the fault, whose frames hold this one.
-            logger.error("no thread to free large JSON texts: %s", str(fault))
+            if not self._told:
+                self._told = True
+                logger.error("no thread to free large JSON texts: %s", str(fault))
             return
         self._thread = thread
 

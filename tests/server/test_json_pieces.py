@@ -218,8 +218,11 @@ def test_what_the_loop_of_the_server_decodes_itself_never_waits() -> None:
 
 
 def test_where_there_is_no_thread_to_free_in_the_decoding_threads_free_until_there_is_one(
-    monkeypatch: pytest.MonkeyPatch, eventually: Callable[[Callable[[], bool]], bool]
+    monkeypatch: pytest.MonkeyPatch,
+    eventually: Callable[[Callable[[], bool]], bool],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
+    """And say so once: whoever sends large bodies would fill the log."""
     memory = json_pieces._Memory()
     monkeypatch.setattr(json_pieces, "_memory", memory)
     start = threading.Thread.start
@@ -232,6 +235,9 @@ def test_where_there_is_no_thread_to_free_in_the_decoding_threads_free_until_the
     for _ in range(3 * json_pieces._MOST_DISCARDED):
         assert len(decode(text, STANDARD, 50)) == 101
     assert memory.discarded.qsize() == json_pieces._MOST_DISCARDED + 1
+    assert [record.getMessage() for record in caplog.records] == [
+        "no thread to free large JSON texts: can't start new thread"
+    ]
     monkeypatch.setattr(threading.Thread, "start", start)
     assert len(decode(text, STANDARD, 50)) == 101
     assert eventually(lambda: memory._containers == 0)
