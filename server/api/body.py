@@ -88,7 +88,8 @@ def _decode(text: str) -> Any:
     except (json.JSONDecodeError, _NotJson):
         raise
     except ValueError:  # _OutOfRange, or Python's own for too many digits
-        value = _decode_with(_bounding_decoder, text)
+        pass  # Its frames hold what was decoded so far: the handler is left before all is decoded anew.
+    value = _decode_with(_bounding_decoder, text)
     if not isinstance(value, dict) or any(map(_holds_out_of_range, value.values())):
         raise _NotJson("a number is out of range")
     return value

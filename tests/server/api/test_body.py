@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from math import inf
 
 import pytest
 
 from generated import errors, limits
+from server import json_pieces
 from server.api.body import BEYOND, MOST_DIGITS, read_object
 
 
@@ -105,3 +107,36 @@ def test_section_6_a_number_out_of_range_is_for_its_field_to_refuse() -> None:
     assert read_object(data) == expected
     padded = data[:-1] + b',"g":"' + b"x" * 100_000 + b'"}'  # larger than what is decoded in one go
     assert read_object(padded) == {**expected, "g": "x" * 100_000}
+
+
+class Counted(json_pieces.LargeDict):
+    """An object whose end is seen."""
+
+    alive = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        type(self).alive += 1
+
+    def __del__(self) -> None:
+        type(self).alive -= 1
+        super().__del__()
+
+
+def test_what_was_decoded_in_vain_is_gone_when_the_body_is_decoded_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Both would be there at once: twice the memory for a large body with one large number."""
+    alive: list[int] = []
+    decode = json_pieces.decode
+
+    def note(text: str, decoder: json.JSONDecoder) -> object:
+        alive.append(Counted.alive)
+        return decode(text, decoder)
+
+    monkeypatch.setattr(json_pieces, "LargeDict", Counted)
+    monkeypatch.setattr(json_pieces, "decode", note)
+    body = read_object(b"{" + b'"a":1,' * json_pieces.WINDOW + b'"b":1e400}')
+    assert type(body) is Counted
+    assert body == {"a": 1, "b": inf}
+    assert alive == [0, 0]
