@@ -213,9 +213,8 @@ class _Pieces:
         self._decoder = decoder
         self._scan: Callable[[str, int], tuple[Any, int]] = decoder.scan_once  # type: ignore[attr-defined]
         self._window = window
-        self._reach = (
-            window  # characters in which whole members are looked for: fewer near the end of a container
-        )
+        # characters in which whole members are looked for: fewer near the end of a container
+        self._reach = window
         self._alone = 0  # members to decode one by one before another window of them is looked for
         self._tried = 1  # doubled each time in vain
         self._open: list[LargeList | LargeDict] = []  # the innermost last

@@ -18,9 +18,8 @@ _SLICE: Final = 64 * 1024  # characters looked at in one go
 _OPENING, _CLOSING = b"\1", b"\0"
 _KINDS: Final = bytes.maketrans(b"[{]}", _OPENING * 2 + _CLOSING * 2)
 _NO_BRACKETS: Final = bytes(code for code in range(256) if code not in b"[]{}")
-_WORTHWHILE: Final = (
-    16  # taking innermost pairs out is, where they are this part of all; else each is counted
-)
+# Taking innermost pairs out is, where they are this part of all; else each is counted.
+_WORTHWHILE: Final = 16
 _SURROGATE_ESCAPE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 _SURROGATE_ESCAPE_LENGTH: Final = 4
 _PAIR_OR_ESCAPE: Final = re.compile(

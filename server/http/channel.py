@@ -251,12 +251,13 @@ class Channel:
             if not head.bodiless:
                 exchange.record.bytes_sent += size
             request = self._reader.request
+            # the exchange ends when the body is drained, and not now
             early = (
                 self.phase is Phase.READING
                 and head.keep_alive
                 and request is not None
                 and not request.completed
-            )  # then the exchange ends when the body is drained
+            )
             if not early:
                 exchange.complete(None)
             if head.bodiless or size > _COPIED:

@@ -42,9 +42,8 @@ from server.wire.telemetry import Telemetry
 log = logging.getLogger(__name__)
 engine_log = logging.getLogger("server.engine")
 
-EXIT_PATIENCE: Final = (
-    1.0  # seconds for an engine that closed its stdout to exit, so that its own exit code is reported
-)
+# seconds for an engine that closed its stdout to exit, so that its own exit code is reported
+EXIT_PATIENCE: Final = 1.0
 BACKOFF_GROWTH: Final = 2.0
 
 
@@ -111,9 +110,8 @@ class Supervisor:
         self._closing = threading.Event()
         self._ready_or_failed = threading.Event()
         self._was_ready = False  # some engine, at some time
-        self._start_error: EngineStartError | None = (
-            None  # of the first engine; stays when a later one is ready
-        )
+        # of the first engine; stays when a later one is ready
+        self._start_error: EngineStartError | None = None
 
     # -- any thread --------------------------------------------------------------------------------------
 
@@ -351,9 +349,8 @@ class _Session:
             if exited and not self._over and not self._read():
                 self._deliver(channel.give_up("the engine exited"))
             if supervisor._closing.is_set():
-                if (
-                    exited or self._over
-                ):  # to wait for an exit that was seen would take the whole kill timeout
+                # To wait for an exit that was seen would take the whole kill timeout.
+                if exited or self._over:
                     self._deliver(channel.shut_down())
                 else:
                     self._end_orderly()
