@@ -27,6 +27,10 @@ from tests.engine.engine_process import submit
 
 FOUND = 99
 """Exit code of a program in which a sanitizer found something."""
+OPTIONS = {
+    "ASAN_OPTIONS": f"exitcode={FOUND}:detect_leaks=1",
+    "UBSAN_OPTIONS": f"print_stacktrace=1:exitcode={FOUND}",
+}
 SCHEMA = b'{"type":"object","properties":{"a":{"type":"integer"},"b":{"enum":["x",1]}},"required":["a"]}'
 GBNF = b'root ::= ("ab" | [c-e]+) "!"{1,3} rest\nrest ::= "\\n" | "x" rest\n'
 COMMANDS = (
@@ -79,9 +83,8 @@ def inputs(seed: int) -> Iterator[bytes]:
 
 def feed(program: Path, directory: Path, data: bytes) -> str:
     """Run the engine on an input; what was wrong, or nothing."""
-    options = f"exitcode={FOUND}:detect_leaks=1"
     environment = {**os.environ, "SNAP": str(directory), "KV_SLOTS": "8", "SEED": "1", "OMP_NUM_THREADS": "1"}
-    environment |= {"ASAN_OPTIONS": options, "UBSAN_OPTIONS": f"print_stacktrace=1:exitcode={FOUND}"}
+    environment |= OPTIONS
     done = subprocess.run(
         [str(program), "0"], input=data, env=environment, capture_output=True, timeout=60, check=False
     )
@@ -132,7 +135,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as scratch:
         program = build_sanitized(Path(scratch))
         if options.fuzz is None:
-            os.environ["ASAN_OPTIONS"] = f"exitcode={FOUND}:detect_leaks=1"
+            os.environ["ASAN_OPTIONS"] = OPTIONS["ASAN_OPTIONS"]
             engines.ENGINES = {"sanitized": lambda: [str(program)]}
             suite = sorted(Path(engines.__file__).parent.glob("test_conformance*.py"))
             return int(pytest.main([*map(str, suite), "-p", "no:cacheprovider"]))

@@ -14,11 +14,10 @@ from typing import Any
 import jsonschema
 import pytest
 
-from generated import commands
 from tests.engine.checkpoints import RECIPES, write_checkpoint
 from tests.engine.engine_process import EngineProcess, submit
+from tests.native.heavy_masks import MASKS, PROMPT, cancel_while_waiting
 
-PROMPT = "<|user|>json<|assistant|>"
 SLOTS = 8
 LIMIT = 480
 
@@ -320,17 +319,13 @@ def test_a_grammar_that_becomes_heavy_ends_its_request_only(engine: EngineProces
     assert engine.text(request + 1) == b"works"
 
 
-HEAVY_MASKS = b"root ::= (.{0,30}){0,30}"
-"""Some of its masks take half of what a mask may take."""
-
-
 def test_heavy_grammars_share_a_step(engine: EngineProcess) -> None:
     """They wait for each other, not everybody for all of them; what comes out is the same."""
-    plain = next_request(engine)
+    plain = 10_090  # what is sampled, and so how heavy it is, depends on the numbers
     heavy = range(plain + 1, plain + SLOTS)
 
     def command(number: int) -> bytes:
-        return submit(number, PROMPT, 16, slot=number - plain, temperature=1.0, extra=HEAVY_MASKS)
+        return submit(number, PROMPT, 16, slot=number - plain, temperature=1.0, extra=MASKS)
 
     engine.send(submit(plain, PROMPT, 80, extra=b"root ::= [a-z]{80}") + b"".join(map(command, heavy)))
     engine.wait_ends([plain, *heavy])
@@ -346,18 +341,8 @@ def test_heavy_grammars_share_a_step(engine: EngineProcess) -> None:
 
 
 def test_a_request_that_waits_for_its_mask_is_cancelled(engine: EngineProcess) -> None:
-    first = next_request(engine)
-    heavy = range(first, first + SLOTS)
-    engine.send(
-        b"".join(
-            submit(number, PROMPT, LIMIT, slot=slot, temperature=1.0, extra=HEAVY_MASKS)
-            for slot, number in enumerate(heavy)
-        )
-    )
-    engine.wait_for(lambda frame: frame.KIND == "DATA" and frame.id == heavy[-1])
-    engine.send(b"".join(commands.write_cancel(number) for number in heavy))
-    engine.wait_ends(heavy)
-    assert all(engine.of(number)[-1].KIND in ("ERROR", "DONE") for number in heavy)
+    first = 20_000  # the same here
+    assert cancel_while_waiting(engine, first, range(first + 1, first + SLOTS))
     engine.ask(first + SLOTS, PROMPT, 5, extra=b'root ::= "works"')
     assert engine.text(first + SLOTS) == b"works"
 

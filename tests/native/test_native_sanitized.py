@@ -12,8 +12,10 @@ import pytest
 
 from engine.native.build import SANITIZED
 from tests.engine.checkpoints import RECIPES, write_checkpoint
+from tests.engine.engine_process import EngineProcess
+from tests.native.heavy_masks import cancel_while_waiting
 from tests.native.probe import skip_unless_built
-from tests.native.sanitized import COMMANDS, build_plain, build_sanitized, feed, fuzz, valgrind
+from tests.native.sanitized import COMMANDS, OPTIONS, build_plain, build_sanitized, feed, fuzz, valgrind
 
 SEED = 7
 ROUNDS = 60
@@ -46,6 +48,13 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_command_is_clean(program: Path, directory: Path) -> None:
     assert feed(program, directory, b"".join(COMMANDS)) == ""
+
+
+def test_what_a_waiting_request_holds_is_freed(program: Path, directory: Path) -> None:
+    """Cancelled while it waits for its mask, which no input that is there from the beginning brings about."""
+    with EngineProcess([str(program)], directory, {"KV_SLOTS": "8", **OPTIONS}) as engine:
+        assert cancel_while_waiting(engine, 1, range(2, 9))
+        assert engine.finish() == 0, engine.log[-3000:]
 
 
 def test_mutated_commands_are_clean(program: Path, directory: Path) -> None:
