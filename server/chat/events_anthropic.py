@@ -94,7 +94,7 @@ class MessageEvents:
         end = self._before_answer() + self._close()
         delta = {
             "stop_reason": FINISH_REASONS[outcome].anthropic,
-            "stop_sequence": stop_sequence if outcome == Outcome.SEQUENCE else None,
+            "stop_sequence": stop_sequence if outcome is Outcome.SEQUENCE else None,
         }
         usage = {"output_tokens": output_tokens}
         if input_tokens is not None:

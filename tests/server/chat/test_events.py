@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from generated.http import ANTHROPIC_TOOL_CALL_ID, TOOL_CALL_ID
+from generated.http import ANTHROPIC_TOOL_CALL_ID, TOOL_CALL_ID, Outcome
 from server.chat import Answer, ChatEvents, MessageEvents, anthropic_content, chat_message
 from server.text import ContentDelta, Piece, ReasoningDelta, StopMatched, ToolCall
 
@@ -34,7 +34,7 @@ def choice(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
     return {**FRAME, "choices": [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}]}
 
 
-def stream(pieces: list[Piece], outcome: str = "stop", include_usage: bool = False) -> list[Any]:
+def stream(pieces: list[Piece], outcome: Outcome = Outcome.STOP, include_usage: bool = False) -> list[Any]:
     events = chat_events(include_usage)
     data = events.opening() + b"".join(map(events.piece, pieces)) + events.closing(outcome, USAGE)
     return chunks(data)
@@ -69,15 +69,20 @@ def test_b11_b80_deltas_hold_only_what_they_bring_and_reasoning_has_its_own_fiel
 
 @pytest.mark.parametrize(
     "outcome, word",
-    [("stop", "stop"), ("sequence", "stop"), ("length", "length"), ("tool_calls", "tool_calls")],
+    [
+        (Outcome.STOP, "stop"),
+        (Outcome.SEQUENCE, "stop"),
+        (Outcome.LENGTH, "length"),
+        (Outcome.TOOL_CALLS, "tool_calls"),
+    ],
 )
-def test_b12_exactly_one_chunk_has_a_finish_reason(outcome: str, word: str) -> None:
+def test_b12_exactly_one_chunk_has_a_finish_reason(outcome: Outcome, word: str) -> None:
     reasons = [chunk["choices"][0]["finish_reason"] for chunk in stream([ContentDelta("x")], outcome)[:-1]]
     assert reasons == [None, None, word]
 
 
 def test_b84_b85_each_call_is_one_delta_with_its_own_index_and_a_fresh_id() -> None:
-    events = stream([ToolCall("f", '{"x":"1"}'), ToolCall("g", "{}")], "tool_calls")
+    events = stream([ToolCall("f", '{"x":"1"}'), ToolCall("g", "{}")], Outcome.TOOL_CALLS)
     calls = [call for chunk in events[1:3] for call in chunk["choices"][0]["delta"]["tool_calls"]]
     assert [(call["index"], call["type"], call["function"]) for call in calls] == [
         (0, "function", {"name": "f", "arguments": '{"x":"1"}'}),
@@ -145,7 +150,7 @@ def message_stream(
     *,
     thinking: bool = False,
     tools: bool = False,
-    outcome: str = "stop",
+    outcome: Outcome = Outcome.STOP,
     stop_sequence: str | None = None,
 ) -> Events:
     events = MessageEvents(identifier="msg_1", model="m", thinking=thinking, tools=tools)
@@ -223,7 +228,7 @@ def test_b100_thinking_text_and_calls_are_blocks_in_order_without_gaps() -> None
         ],
         thinking=True,
         tools=True,
-        outcome="tool_calls",
+        outcome=Outcome.TOOL_CALLS,
     )
     assert [(index, opening["type"], text) for index, opening, text in blocks(events)] == [
         (0, "thinking", "t"),
@@ -322,14 +327,14 @@ def test_an_empty_answer_has_no_block() -> None:
 @pytest.mark.parametrize(
     "outcome, reason, sequence",
     [
-        ("stop", "end_turn", None),
-        ("sequence", "stop_sequence", "S"),
-        ("length", "max_tokens", None),
-        ("tool_calls", "tool_use", None),
+        (Outcome.STOP, "end_turn", None),
+        (Outcome.SEQUENCE, "stop_sequence", "S"),
+        (Outcome.LENGTH, "max_tokens", None),
+        (Outcome.TOOL_CALLS, "tool_use", None),
     ],
 )
 def test_b47_the_stop_reason_and_the_sequence_are_told(
-    outcome: str, reason: str, sequence: str | None
+    outcome: Outcome, reason: str, sequence: str | None
 ) -> None:
     delta = message_stream([], outcome=outcome, stop_sequence="S")[-2][1]["delta"]
     assert delta == {"stop_reason": reason, "stop_sequence": sequence}
@@ -346,7 +351,7 @@ def test_every_event_fits_the_anthropic_types_strictly() -> None:
     pydantic = pytest.importorskip("pydantic")
     adapter = pydantic.TypeAdapter(types.RawMessageStreamEvent)
     pieces: list[Piece] = [ReasoningDelta("t"), ContentDelta("a"), ToolCall("f", "{}")]
-    for _, value in message_stream(pieces, thinking=True, tools=True, outcome="tool_calls"):
+    for _, value in message_stream(pieces, thinking=True, tools=True, outcome=Outcome.TOOL_CALLS):
         adapter.validate_python(value, strict=True)
 
 
