@@ -319,12 +319,6 @@ class Admission:
         end = ticket.resolved_at if ticket.resolved_at is not None else self._scheduler.clock()
         return end - ticket.entered_at
 
-    def __enter__(self) -> int:
-        return self.wait()
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.release()
-
 
 class Scheduler:
     """:class:`SchedulerCore` for threads.

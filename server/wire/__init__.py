@@ -44,5 +44,5 @@ Exactly one terminal call is made per submission, always, and nothing follows it
 KV slot then and not before: release it there. Only where there is no engine to submit to does the terminal
 call come from within ``submit`` itself.
 
-Scheduling stays outside: ``with scheduler.enter(pinned) as slot:`` around it, in that order.
+Scheduling stays outside: ``scheduler.enter(pinned)`` and ``wait()`` before it, ``release()`` behind its end.
 """

@@ -263,11 +263,11 @@ def test_queue_wait_is_the_time_until_the_slot() -> None:
     assert (holder.queue_wait, waiter.queue_wait) == (0.0, 1.5)
 
 
-def test_the_context_manager_releases_on_every_way_out() -> None:
+def test_a_slot_that_was_given_back_is_counted_as_completed() -> None:
     scheduler = Scheduler(capacity=1, max_queue=0, queue_timeout=60)
-    with pytest.raises(RuntimeError), scheduler.enter(0) as slot:
-        assert slot == 0
-        raise RuntimeError
+    admission = scheduler.enter(0)
+    assert admission.wait() == 0
+    admission.release()
     counters = asdict(scheduler.counters())
     assert counters == {
         "active": 0,
@@ -289,10 +289,12 @@ def test_many_threads_never_share_a_slot_and_none_is_lost() -> None:
 
     def work(number: int) -> None:
         for turn in range(20):
-            with scheduler.enter(None if turn % 2 else number % 3) as slot:
-                holders[slot].add(number)
-                assert holders[slot] == {number}
-                holders[slot].remove(number)
+            admission = scheduler.enter(None if turn % 2 else number % 3)
+            slot = admission.wait()
+            holders[slot].add(number)
+            assert holders[slot] == {number}
+            holders[slot].remove(number)
+            admission.release()
 
     threads = [in_thread(lambda number=number: work(number)) for number in range(12)]
     for thread, outcome in threads:
