@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Mapping
+from functools import partial
 
 from flask import Flask, Request
 from werkzeug.routing import BaseConverter, MapAdapter
@@ -158,5 +160,11 @@ def create_server(gateway: Gateway) -> HttpServer:
         json_log=settings.log_format == "json",
         observer=gateway.metrics,
         on_shut_down=gateway.scheduler.shut_down,
+        on_time_over=partial(_end_engine, gateway),
     )
     return HttpServer(create_application(gateway), config, create_handlers(gateway))
+
+
+def _end_engine(gateway: Gateway) -> None:
+    """What is in flight fails by name; the loop goes on meanwhile, to write it."""
+    threading.Thread(target=gateway.engine.shut_down, name="engine-end", daemon=True).start()

@@ -55,3 +55,5 @@ class HttpConfig:
     observer: Observer | None = None
     # called once, on the I/O thread, when shutting down begins
     on_shut_down: Callable[[], None] | None = None
+    # the same when the time for what is in flight is over; it must see to it that everything ends by itself
+    on_time_over: Callable[[], None] | None = None

@@ -27,6 +27,8 @@ logger = logging.getLogger("colibri.http")
 _ACCEPTED_AT_ONCE: Final = 256
 _REFUSED_AT_ONCE: Final = 64  # connections over a cap that are still being told so
 _LONGEST_WAIT: Final = 0.5  # seconds between two looks at the deadlines
+_LAST_WORDS: Final = 2.0
+"""Seconds to write the refusals of what was in flight when its time was over; less when all are written."""
 _NO_DESCRIPTORS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _IPV4_MAPPED: Final = "::ffff:"
 _TCP_OPTIONS: Final = (
@@ -80,6 +82,7 @@ class HttpServer(TcpWSGIServer):  # type: ignore[misc]  # waitress has no types
         self._clock = clock
         self._grace: float | None = None
         self._shutting_until = 0.0
+        self._time_is_over = False
         self._accept_again = 0.0
         self._next_look = 0.0
         durations = (config.read_deadline, config.idle_timeout, config.write_stall)
@@ -111,6 +114,8 @@ class HttpServer(TcpWSGIServer):  # type: ignore[misc]  # waitress has no types
                 now = self._clock()
                 if self._grace is not None and not self.shared.is_shutting_down:
                     self._begin_shutting_down(now, self._grace)
+                elif self._is_time_over(now):
+                    self._end_in_flight(now)
                 if now >= self._next_look:
                     self._next_look = now + self._wait
                     self._look_at_deadlines(now)
@@ -118,8 +123,8 @@ class HttpServer(TcpWSGIServer):  # type: ignore[misc]  # waitress has no types
             self._close_everything()
 
     def shut_down(self, grace: float) -> None:
-        """Stop accepting, finish what is in flight for at most ``grace`` seconds, end :meth:`run`. From any
-        thread or a signal handler.
+        """Stop accepting, finish what is in flight for at most ``grace`` seconds, let the rest say why it is
+        not, end :meth:`run`. From any thread or a signal handler.
         """
         if self._grace is None:
             self._grace = grace
@@ -133,6 +138,16 @@ class HttpServer(TcpWSGIServer):  # type: ignore[misc]  # waitress has no types
             self.config.on_shut_down()
         self._close_quiet_channels()
 
+    def _is_time_over(self, now: float) -> bool:
+        return self.shared.is_shutting_down and not self._time_is_over and now > self._shutting_until
+
+    def _end_in_flight(self, now: float) -> None:
+        """Who has no status yet is to get its refusal, so the channels stay open for it a little longer."""
+        self._time_is_over = True
+        self._shutting_until = now + _LAST_WORDS
+        if self.config.on_time_over is not None:
+            self.loop.call_soon(self.config.on_time_over)
+
     def _close_quiet_channels(self) -> None:
         for channel in list(self._channels):
             if channel.is_quiet:
@@ -141,7 +156,7 @@ class HttpServer(TcpWSGIServer):  # type: ignore[misc]  # waitress has no types
     def _is_done(self) -> bool:
         if not self.shared.is_shutting_down:
             return False
-        return not self._channels or self._clock() > self._shutting_until
+        return not self._channels or (self._time_is_over and self._clock() > self._shutting_until)
 
     def _stop_accepting(self) -> None:
         if self.accepting:

@@ -115,12 +115,33 @@ def test_grace_is_bounded_and_cancels_what_is_left(serve, clock, request_bytes, 
         assert eventually(lambda: site.server.is_shutting_down)
         site.pass_time(59)
         assert site.thread.is_alive() and not exchange.client.gone.is_set()
-        site.pass_time(2)
+        site.pass_time(2)  # nobody ends what is in flight here
+        assert site.thread.is_alive() and not exchange.client.gone.is_set()
+        site.pass_time(3)
         site.thread.join(30)
         assert not site.thread.is_alive()
         assert exchange.client.gone.is_set()
         assert not client.answer().complete
     assert site.record().outcome == CANCELLED
+
+
+def test_what_is_left_when_the_time_is_over_is_still_told_why(serve, clock, request_bytes, eventually):
+    over = threading.Event()
+    site = serve(clock=clock, on_time_over=over.set)
+    with site.connect() as client:
+        client.send(request_bytes("POST", "/hold", b""))
+        exchange = site.held()
+        site.server.shut_down(60)
+        assert eventually(lambda: site.server.is_shutting_down)
+        site.pass_time(59)
+        assert not over.is_set()
+        site.pass_time(2)
+        assert over.wait(30)
+        exchange.respond(503, [], b"why")
+        answer = client.answer()
+        assert (answer.status, answer.body) == (503, b"why")
+    site.thread.join(30)
+    assert not site.thread.is_alive()
 
 
 def test_stopping_leaks_no_thread_and_no_descriptor(serve, request_bytes):
