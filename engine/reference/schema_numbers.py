@@ -19,6 +19,10 @@ MOST_REMAINDERS: Final = 100_000
 """An automaton of these is made in about a second."""
 MOST_CHARACTERS: Final = 300
 """Of one decimal. 17 digits tell every float from its neighbours; a coefficient of more than 308 is none."""
+MOST_COMPUTED: Final = 70_000
+"""Constants that are not short. All other requests wait while they are looked at, about 5 us each; of 16
+digits and more a grammar text holds fewer, so that only exponents meet this.
+"""
 
 
 class SchemaError(ValueError):
@@ -79,6 +83,16 @@ def _read_by_the_library(value: Decimal) -> float:
     return coefficient * power if int(exponent) >= 0 else coefficient / power
 
 
+def _is_plain(value: int | Decimal) -> bool:
+    """Whether a constant is kept for certain, which is told faster than it is computed: with at most 15
+    digits and 22 places the digits and the power are floats, in both spellings.
+    """
+    if isinstance(value, int):
+        return -(10**15) < value < 10**15
+    _, digits, exponent = value.as_tuple()
+    return int(exponent) >= -22 and len(digits) + max(int(exponent), 0) <= 15
+
+
 def _is_kept(value: int | Decimal) -> bool:
     """Whether a constant is the number it was, as it is written here and as the library writes it."""
     nearest = Decimal(repr(float(value)))
@@ -90,13 +104,20 @@ def _is_kept(value: int | Decimal) -> bool:
 
 
 def check(schema: dict[str, Any]) -> None:
-    """Raises SchemaError for a constant that would be rounded and for multiples of too many remainders."""
+    """Raises SchemaError for a constant that would be rounded, for too many constants to look at, and for
+    multiples of too many remainders.
+    """
     remainders = 1
+    computed = 0
     for key, value, constant in _members(schema):
         if not _is_number(value):
             continue
-        if constant and not _is_kept(value):
-            raise SchemaError(f"the constant {str(value)[:40]} would be rounded")
+        if constant and not _is_plain(value):
+            computed += 1
+            if computed > MOST_COMPUTED:
+                raise SchemaError(f"more than {MOST_COMPUTED} constants of many digits or large exponents")
+            if not _is_kept(value):
+                raise SchemaError(f"the constant {str(value)[:40]} would be rounded")
         if key == "multipleOf" and value > 0:
             digits = "".join(map(str, Decimal(value).as_tuple().digits)).rstrip("0")
             remainders = lcm(remainders, int(digits[:20]))

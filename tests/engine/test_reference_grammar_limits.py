@@ -5,8 +5,9 @@ cannot ends the request, and never passes for a text that is whole.
 from __future__ import annotations
 
 import json
+import random
 import re
-from decimal import InvalidOperation
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import numpy as np
@@ -241,6 +242,39 @@ def test_a_reference_to_an_item_of_too_many_digits_is_left_to_the_library() -> N
     assert widest_row(schema) == widest_row({})
     with pytest.raises(GrammarError, match="Failed to parse array index"):
         COMPILER.compile(json.dumps(schema).encode())
+
+
+def test_few_constants_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A megabyte of decimals would take the loop thread a second."""
+    computed: list[Decimal] = []
+    read = schema_numbers._read_by_the_library
+
+    def counted(value: Decimal) -> float:
+        computed.append(value)
+        return read(value)
+
+    monkeypatch.setattr(schema_numbers, "_read_by_the_library", counted)
+    monkeypatch.setattr(schema_numbers, "MOST_COMPUTED", 2)
+    short = "0.1,-0.25,1234567890.12345,0.0000001,7,0.0,1e9"
+    schema_numbers.check(schema_numbers.load(f'{{"enum":[{short},0.1234567890123456,1e20]}}'))
+    assert set(computed) == {Decimal("0.1234567890123456"), Decimal("1e20")}
+    with pytest.raises(
+        schema_numbers.SchemaError, match=r"^more than 2 constants of many digits or large exponents$"
+    ):
+        schema_numbers.check(schema_numbers.load(f'{{"enum":[{short},1e20,1e20,1e20]}}'))
+
+
+def test_short_constants_would_be_kept() -> None:
+    """What is not computed for them would come out so."""
+    choose = random.Random(1)
+    for _ in range(20_000):
+        length = choose.randint(1, 15)
+        value = Decimal(choose.randrange(10**length)).scaleb(choose.randint(-22, 15 - length))
+        assert schema_numbers._is_plain(value)
+        nearest = Decimal(repr(float(value)))
+        assert nearest == value
+        for spelling in (value, nearest):
+            assert schema_numbers._read_by_the_library(spelling) == float(value)
 
 
 def test_numbers_deep_within_constants_are_looked_at_once() -> None:
