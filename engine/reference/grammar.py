@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from time import thread_time
 from typing import Any, Protocol
 
@@ -140,12 +141,12 @@ def _schema(source: str, place: int | None = None) -> Any:
 
 
 def _check_lark(source: str) -> None:
-    """Raises GrammarError when a schema within a Lark grammar is not fit for the library."""
+    """Raises GrammarError when a schema within a Lark grammar is not fit for the library. A `%json` without a
+    JSON value behind it is a part of a literal or comment, or refused by the library.
+    """
     for found in _LARK_SCHEMA.finditer(source):
-        try:
+        with suppress(json.JSONDecodeError):
             _schema(source, found.end())
-        except json.JSONDecodeError:
-            raise GrammarError("no JSON Schema follows %json") from None
 
 
 def grammar_source(text: bytes) -> str:

@@ -304,7 +304,6 @@ def test_numbers_deep_within_constants_are_looked_at_once() -> None:
             f"start: %json {json.dumps(optional(5000))}",
             "the schema has too many optional properties or choices in one place: over 20000 items",
         ),
-        ('start: %json // {}\n{"const":-9223372036854775808}', "no JSON Schema follows %json"),
         (f"start: %json {'[' * 100_000}", "the JSON Schema is nested too deeply"),
     ],
 )
@@ -312,6 +311,21 @@ def test_schemas_within_lark_are_looked_at_too(text: str, reason: str) -> None:
     with pytest.raises(GrammarError) as found:
         COMPILER.compile(text.encode())
     assert str(found.value) == reason
+
+
+@pytest.mark.parametrize("between", ["// {}\n", "# {}\n", "/**/", "\\\n"])
+def test_the_library_takes_no_schema_that_was_not_looked_at(between: str) -> None:
+    """Only blanks may be between the word and the schema."""
+    with pytest.raises(GrammarError, match=r'^failed to parse "%json": expected value'):
+        COMPILER.compile(f'start: %json {between}{{"const":-9223372036854775808}}'.encode())
+
+
+@pytest.mark.parametrize("text", ['start: "%json"', 'start: "%json" // or %json x', "start: /%json/"])
+def test_the_word_in_a_literal_or_comment_is_no_schema(text: str) -> None:
+    constraint = COMPILER.compile(text.encode())
+    for token in b"%json":
+        assert np.isfinite(constraint.restrict(LOGITS)[token])
+        constraint.accept(token)
 
 
 def test_a_schema_within_lark_is_taken() -> None:
