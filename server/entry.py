@@ -14,6 +14,8 @@ from typing import Final
 
 OLDEST_LINUX: Final = "Linux 5.3"
 """The first with pidfd_open."""
+INTERRUPTED: Final = 130
+"""The exit code of a program that Ctrl-C ended: 128 and the number of SIGINT."""
 
 
 def main() -> None:
@@ -25,9 +27,13 @@ def main() -> None:
             f"coli: {OLDEST_LINUX} or newer is needed; {here} lacks {' and '.join(missing)}", file=sys.stderr
         )
         sys.exit(2)
-    from server import cli
+    try:
+        from server import cli
 
-    cli.main()
+        cli.main()
+    except KeyboardInterrupt:  # before the commands, or before signals, are looked after
+        print("coli: interrupted", file=sys.stderr)
+        sys.exit(INTERRUPTED)
 
 
 def missing_calls() -> list[str]:

@@ -93,6 +93,27 @@ def test_a_system_that_is_not_linux_or_too_old_is_one_line_and_exit_2(elsewhere:
     assert only_line(done.stderr) == f"Linux 5.3 or newer is needed; Plan9 4 lacks {lacks}"
 
 
+def test_an_interrupt_while_the_commands_are_still_loaded_is_one_line() -> None:
+    program = """
+import sys
+
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == "server.cli":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupting())
+from server.entry import main
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, "serve"],
+        cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (130, "")
+    assert only_line(done.stderr) == "interrupted"
+
+
 def test_the_script_is_the_command() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "server.entry", "serve", "--port", "nowhere"],
