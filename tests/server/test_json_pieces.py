@@ -223,6 +223,7 @@ def test_where_there_is_no_thread_to_free_in_the_decoding_threads_free_until_the
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """And say so once: whoever sends large bodies would fill the log."""
+    gc.collect()  # what an exception of an earlier test still holds would be counted here when it goes
     memory = json_pieces._Memory()
     monkeypatch.setattr(json_pieces, "_memory", memory)
     start = threading.Thread.start
@@ -251,17 +252,15 @@ class Faulty(LargeList):
 
 
 def test_a_fault_while_one_is_freed_costs_nobody_the_thread_that_frees(
-    monkeypatch: pytest.MonkeyPatch,
-    eventually: Callable[[Callable[[], bool]], bool],
-    caplog: pytest.LogCaptureFixture,
+    eventually: Callable[[Callable[[], bool]], bool], caplog: pytest.LogCaptureFixture
 ) -> None:
     """Every later decoding would wait for it, for ever."""
-    memory = json_pieces._Memory()
-    monkeypatch.setattr(json_pieces, "_memory", memory)
+    memory = json_pieces._memory
+    before = memory._containers
     faulty = Faulty()
     faulty.append(Marked("inner"))
     del faulty
-    assert eventually(lambda: memory._containers == 0)
+    assert eventually(lambda: memory._containers <= before)
     assert Marked.alive == 0
     assert "no room for a slice" in caplog.text
 
@@ -273,7 +272,7 @@ def test_a_fault_while_one_is_freed_costs_nobody_the_thread_that_frees(
     thread.start()
     thread.join(60)
     assert not thread.is_alive()
-    assert eventually(lambda: memory._containers == 0)
+    assert eventually(lambda: memory._containers <= before)
     assert memory._thread is not None and memory._thread.is_alive()
 
 
