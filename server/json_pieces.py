@@ -51,7 +51,8 @@ class _Large:
         _memory.made()
 
     def __del__(self) -> None:
-        _memory.discarded.put(self)
+        if _memory is not None:  # at the end of the process this module may be gone before what it made
+            _memory.discarded.put(self)
 
     def free_some(self) -> bool:
         """Free a few members; False when there are none."""

@@ -5,9 +5,12 @@ from __future__ import annotations
 import gc
 import json
 import random
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +19,8 @@ from server import json_pieces
 from server.http import task
 from server.json_pieces import LargeDict, LargeList, decode
 from server.json_values import rewritten
+
+ROOT = Path(__file__).parents[2]
 
 KEYS = ['"a"', '"a"', '"b"', '""', '"\\""', '"]"']
 LEAVES = [
@@ -314,3 +319,17 @@ def test_a_faulty_text_leaves_the_collector_as_it_was() -> None:
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+def test_a_process_that_ends_with_texts_still_to_be_freed_says_nothing() -> None:
+    program = """
+import json
+from server import json_pieces
+json_pieces._Memory._start = lambda self: None  # the system refuses a thread
+large = "[" + "[]," * 60_000 + "[]]"
+json_pieces.decode(f"[{large},{large}]", json.JSONDecoder())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
