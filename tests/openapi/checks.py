@@ -42,11 +42,12 @@ NOT_READ = {
     r"functions": "read only without tools",
     r"max_tokens": "read only without max_completion_tokens",
     r"suffix|logit_bias": "any empty value is harmless",
+    r"messages\.tool_calls": "read only of assistant turns, and of those not the type",
     r"response_format -> (grammar|json_schema)": "read only for the type that needs it",
 }
 
 
-VIOLATED = re.compile(r"in body - (?:violates \S+ at \S*/properties/(\w+)|([^:\n]+):)")
+VIOLATED = re.compile(r"in body - (?:violates \S+ at (\S*/properties/\w+)|([^:\n]+):)")
 """Where schemathesis says that a body violates the document, in both of its ways to say so."""
 
 
@@ -56,7 +57,10 @@ def accepted_only_what_is_not_read(ctx: Any, response: Any, case: Any) -> None:
     try:
         negative_data_rejection(ctx, response, case)
     except AcceptedNegativeData as accepted:
-        places = [by_keyword or by_name for by_keyword, by_name in VIOLATED.findall(accepted.message)]
+        places = [
+            ".".join(re.findall(r"/properties/(\w+)", by_keyword)) or by_name
+            for by_keyword, by_name in VIOLATED.findall(accepted.message)
+        ]
         if not places or not all(any(re.match(unread, place) for unread in NOT_READ) for place in places):
             raise
 
