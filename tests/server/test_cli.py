@@ -1,4 +1,4 @@
-"""`coli` as a process: help, bad input, start-up, signals (http.md §4, §13, §17)."""
+"""`coli serve` as a process: bad input, start-up, signals (http.md §4, §13, §17)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ import subprocess
 import sys
 import threading
 import time
-import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,38 +21,16 @@ from pathlib import Path
 import psutil
 import pytest
 
-from generated.settings import SETTINGS
 from server.cli import main
-from server.demo import ANSWER_SECONDS, START_SECONDS, STOP_SECONDS
+from tests.commands import only_line, refused
 from tests.scripted import SCRIPTED_ENGINE, ScriptedEngineFiles
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 60.0
-WHOLE_DEMO = START_SECONDS + 2 * ANSWER_SECONDS + STOP_SECONDS
-"""What `coli demo` allows itself; anything else `coli` does in these tests takes less."""
 
 needs_scripted_engine = pytest.mark.skipif(
     not SCRIPTED_ENGINE.exists(), reason="the scripted engine of ../shared is not here"
 )
-
-
-def coli(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "server.cli", *arguments],
-        cwd=ROOT, env=os.environ | environ, capture_output=True, text=True, timeout=WHOLE_DEMO, check=False,
-    )  # fmt: skip
-
-
-def refused(*arguments: str, **environ: str) -> str:
-    """The one line on stderr of a start that must end with exit code 2."""
-    done = coli(*arguments, **environ)
-    assert done.returncode == 2, done
-    return only_line(done.stderr)
-
-
-def only_line(stderr: str) -> str:
-    assert stderr.count("\n") == 1 and stderr.startswith("coli: "), stderr
-    return stderr.removeprefix("coli: ").strip()
 
 
 @pytest.fixture
@@ -75,56 +52,6 @@ def refused_here(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
     return line_of
 
 
-@pytest.mark.parametrize(
-    ("elsewhere", "lacks"),
-    [
-        ("del select.epoll, os.pidfd_open; sys.modules['fcntl'] = None", "epoll and pidfd_open"),
-        ("os.pidfd_open = lambda pid: os.close(-1)", "pidfd_open"),
-    ],
-)
-def test_a_system_that_is_not_linux_or_too_old_is_one_line_and_exit_2(elsewhere: str, lacks: str) -> None:
-    program = f"import os, platform, select, sys; {elsewhere}; platform.system = lambda: 'Plan9'; "
-    program += "platform.release = lambda: '4'; from server.entry import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", program, "serve"],
-        cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False,
-    )  # fmt: skip
-    assert (done.returncode, done.stdout) == (2, "")
-    assert only_line(done.stderr) == f"Linux 5.3 or newer is needed; Plan9 4 lacks {lacks}"
-
-
-def test_an_interrupt_while_the_commands_are_still_loaded_is_one_line() -> None:
-    program = """
-import sys
-
-class Interrupting:
-    def find_spec(self, name, *_):
-        if name == "server.cli":
-            raise KeyboardInterrupt
-
-sys.meta_path.insert(0, Interrupting())
-from server.entry import main
-main()
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", program, "serve"],
-        cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False,
-    )  # fmt: skip
-    assert (done.returncode, done.stdout) == (130, "")
-    assert only_line(done.stderr) == "interrupted"
-
-
-def test_the_script_is_the_command() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "server.entry", "serve", "--port", "nowhere"],
-        cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False,
-    )  # fmt: skip
-    assert done.returncode == 2
-    assert "nowhere" in only_line(done.stderr)
-    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["scripts"]
-    assert scripts["coli"] == "server.entry:main"
-
-
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
     directory = tmp_path / "model"
@@ -137,26 +64,6 @@ def program(path: Path, text: str) -> str:
     path.write_text(text)
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
     return str(path)
-
-
-def test_section_17_help_teaches_every_flag_with_its_default_variable_and_an_example() -> None:
-    shown = coli("serve", "--help")
-    assert shown.returncode == 0
-    words = " ".join(shown.stdout.split())
-    for setting in SETTINGS.values():
-        if setting.flag is not None:
-            assert f"{setting.flag} " in words
-            if setting.env is not None:
-                assert f"variable {setting.env}" in words
-    for default in ("default 127.0.0.1", "default 8000", "default 1024", "default 240"):
-        assert default in words
-    assert "curl http://127.0.0.1:8000/v1/chat/completions" in words
-
-
-def test_without_a_command_the_help_is_shown() -> None:
-    shown = coli()
-    assert shown.returncode == 0
-    assert "serve" in shown.stdout and "demo" in shown.stdout
 
 
 @pytest.mark.parametrize(
@@ -493,12 +400,6 @@ def test_the_first_line_names_the_engine(model: Path) -> None:
         assert server.wait_for("listening on ").endswith(f", starting the engine {SCRIPTED_ENGINE}")
 
 
-def test_the_help_says_who_can_read_the_flag_of_the_key() -> None:
-    shown = " ".join(coli("serve", "--help").stdout.split())
-    assert "every user of this machine can read the flag in the process list, not the variable" in shown
-    assert '--api-key "' not in shown
-
-
 @needs_scripted_engine
 def test_section_4_switching_the_host_guard_off_is_warned_about(model: Path) -> None:
     with serving("--model", str(model), "--allowed-host", "*") as server:
@@ -554,22 +455,3 @@ def test_an_idle_gateway_stays_small_and_loads_no_numpy(model: Path) -> None:
             name for name in libraries if "numpy" in name or "multiarray" in name or "tokenizers" in name
         ]
         assert process.memory_info().rss < 60e6
-
-
-def test_demo_asks_the_embedded_model_and_leaves_nothing_behind() -> None:
-    before = {child.pid for child in psutil.Process().children(recursive=True)}
-    shown = coli("demo", "--engine", "reference")
-    assert shown.returncode == 0, shown.stderr
-    assert "> what is 2 + 2?\n< " in shown.stdout
-    answer = shown.stdout.split("> what is 2 + 2?\n< ")[1].split("\n")[0]
-    assert "4" in answer
-    assert "POST /v1/completions\n> The capital of France is\n< " in shown.stdout
-    assert {child.pid for child in psutil.Process().children(recursive=True)} <= before
-
-
-def test_demo_that_cannot_start_is_one_line_and_exit_1() -> None:
-    shown = coli("demo", "--engine", "/nonexistent/engine")
-    assert shown.returncode == 1
-    assert shown.stderr == (
-        "coli: the gateway did not start: coli: the engine /nonexistent/engine does not exist\n"
-    )

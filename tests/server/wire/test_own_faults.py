@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +21,7 @@ from server.wire.process import EngineLaunch, EngineProcess, EngineStartError, W
 from server.wire.supervisor import Supervisor
 from server.wire.telemetry import Telemetry
 from tests.scripted import SCRIPTED_ENGINE
+from tests.waiting import eventually
 
 PATIENCE = 15.0  # seconds after which a test gives up on something that must happen
 READY, PAUSED, DOWN = Availability.READY, Availability.PAUSED, Availability.DOWN
@@ -41,13 +41,6 @@ def fail_once(
         raise MemoryError(name)
 
     monkeypatch.setattr(owner, name, fail)
-
-
-def until(condition: Callable[[], object]) -> None:
-    limit = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < limit
-        time.sleep(0.005)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +92,7 @@ def test_an_engine_that_a_fault_leaves_unattended_is_ended_before_the_next_is_st
         with pytest.MonkeyPatch.context() as once:
             fail_once(once, owner, name)
             os.kill(pid, signal.SIGKILL)
-            until(lambda: len(started) == 2)
+            eventually(lambda: len(started) == 2, "a second engine")
         bench.assert_serves()
     assert bench.client.health().restarts == 2
     unattended, attended = started
@@ -129,7 +122,7 @@ def test_nothing_is_written_to_an_engine_after_a_fault(
         fail_once(monkeypatch, Channel, "attend")
         bench.client._supervisor._waker.wake()
         sink.wait()
-        until(lambda: open_then)
+        eventually(lambda: open_then, "the end of the engine")
     assert open_then == [False]
 
 
@@ -186,7 +179,7 @@ def test_faults_again_and_again_are_repeated_at_a_growing_pause(
     client = make_client((sys.executable, str(SCRIPTED_ENGINE), "0"), backoff_first=0.01, backoff_last=0.04)
     client.start()
     assert client.wait_ready() is True
-    until(lambda: client.health().restarts >= 3)
+    eventually(lambda: client.health().restarts >= 3, "three restarts")
     client.shut_down()
     pauses = [r.getMessage().split()[-2] for r in caplog.records if "restarted in" in r.getMessage()]
     assert pauses[:3] == ["0.01", "0.02", "0.04"]
